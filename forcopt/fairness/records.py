@@ -66,7 +66,7 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
 
 
 def as_texts(values: Sequence[Any], subject: str) -> list[str]:
-    """The entries of a column as text; equal ones, such as 1 and 1.0, as the first of them; bytes decoded.
+    """The entries of a column as text; equal ones, such as 1 and 1.0, as the first of them.
 
     Raises
     ------
@@ -78,10 +78,7 @@ def as_texts(values: Sequence[Any], subject: str) -> list[str]:
     >>> as_texts(["a", 1, 1.0], "groups")
     ['a', '1', '1']
     """
-    texts = {
-        value: value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
-        for value in dict.fromkeys(values)
-    }
+    texts = {value: str(value) for value in dict.fromkeys(values)}
     first: dict[str, Any] = {}
     for value, text in texts.items():
         if first.setdefault(text, value) != value:
@@ -126,9 +123,8 @@ def read_binary(values: Any, subject: str) -> Array:
     [1, 0]
     """
     entries = np.asarray(values)
-    words = sorted(
-        {str(v) for v in entries.flat if isinstance(v, str)} if entries.dtype.kind in "OUT" else ()
-    )
+    given = entries.flat if entries.dtype.kind in "OUT" else ()
+    words = sorted({str(v) for v in given if isinstance(v, str)})
     if words:
         listed = ", ".join(map(repr, words[:5])) + (", ..." if len(words) > 5 else "")
         raise DeclarationError(f"{subject} holds {len(words)} texts ({listed}); it must hold numbers 0 and 1")

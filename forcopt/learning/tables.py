@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from hashlib import blake2b
 from itertools import pairwise
 from numbers import Real
@@ -14,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array, entries_of, is_missing
+from forcopt.arrays import Array, entries_of
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, names_of
 
@@ -105,10 +106,7 @@ class Schema:
             X = pd.DataFrame([dict(X)])
         if hasattr(X, "iloc") and not hasattr(X, "columns"):
             raise DeclarationError(f"X is a {type(X).__name__}; it must be a table: frame.iloc[[0]] is a row")
-        try:
-            X = X if hasattr(X, "dtype") or hasattr(X, "iloc") else np.asarray(X, dtype=object)
-        except ValueError as error:
-            raise DeclarationError(f"X is no table: {error}") from None
+        X = X if hasattr(X, "dtype") or hasattr(X, "iloc") else np.asarray(X, dtype=object)
         if X.shape[:1] == (0,):
             raise DeclarationError(f"X has the shape {X.shape}; it must have a row at least")
         if bool(self.names) != hasattr(X, "iloc"):
@@ -116,14 +114,20 @@ class Schema:
             raise DeclarationError(f"X is {given}; the policy was learnt from {rule}, so it takes {rule}")
         if self.names:
             return self.cast(aligned(X, self.names))
-        table, width = X if sp.issparse(X) else np.asarray(X), len(self.kinds)
+        table: Any = X if sp.issparse(X) else np.asarray(X)
+        width = len(self.kinds)
         if table.ndim != 2 or table.shape[1] != width:
             sizes = [np.size(row) for row in table.tolist()] if table.ndim == 1 else []
             row = next((f"; row {i} has {n} entries" for i, n in enumerate(sizes) if n != width), "")
             raise DeclarationError(f"X has shape {table.shape}; it must be (n, {width}){row}")
-        if self.plain:
-            return _as_floats(table)
-        return np.array(entries_of(table.ravel()), dtype=object).reshape(table.shape)
+        if not self.plain:
+            return np.array(entries_of(table.ravel()), dtype=object).reshape(table.shape)
+        if table.dtype.kind in "biuf":
+            return sp.csr_array(table, dtype=float) if sp.issparse(table) else table.astype(float, copy=False)
+        import pandas as pd
+
+        frame = pd.DataFrame(table[:1].toarray() if sp.issparse(table) else table)
+        return np.column_stack([_of_kind(frame[j], j, "number") for j in frame])
 
     def cast(self, frame: Any) -> Any:
         """The frame, whose columns are in order, with columns of these kinds; see `read`.
@@ -138,28 +142,7 @@ class Schema:
         return frame.assign(**found) if found else frame
 
 
-def _as_floats(table: Any) -> Any:
-    """An array, dense or sparse, as floats; missing entries are NaN."""
-    if table.dtype.kind in "biuf":
-        return sp.csr_array(table, dtype=float) if sp.issparse(table) else np.asarray(table, dtype=float)
-    rule, found = "the policy was learnt from numbers", np.full(table.shape, np.nan)
-    for place, value in np.ndenumerate(table[:1].toarray() if sp.issparse(table) else table):
-        if table.dtype.kind == "O" and isinstance(value, Real | Decimal | np.bool_):
-            try:
-                found[place] = float(value)
-                continue
-            except OverflowError:
-                rule = _LARGE
-        elif table.dtype.kind == "O" and not isinstance(value, np.ndarray) and is_missing(value):
-            continue
-        raise DeclarationError(f"X: column {place[1]} holds {value!r} in row {place[0]}; {rule}")
-    return found
-
-
-_LARGE = "it must be within the range of floats"
-
-
-def _kind(column: Any, name: str) -> str | tuple[Any, ...]:
+def _kind(column: Any, name: str | int) -> str | tuple[Any, ...]:
     dtype = column.dtype
     if hasattr(dtype, "categories"):
         return tuple(dtype.categories.tolist())
@@ -167,11 +150,12 @@ def _kind(column: Any, name: str) -> str | tuple[Any, ...]:
         return "truth" if dtype.kind == "b" else "number"
     values, there = column.tolist(), np.flatnonzero(~np.asarray(column.isna())).tolist()
     known = [values[i] for i in there]
-    for kind, types in (("text", str), ("truth", bool), ("number", int | float | np.number)):
+    for kind, types in (("text", str), ("truth", bool), ("number", Real | Decimal | np.bool_)):
         if all(isinstance(v, types) for v in known):
             spaced = kind == "text" and any(v != v.strip() or not v for v in known)
             return "spaced text" if spaced else "text with NA" if ABSENT.intersection(known) else kind
-    at = next((i for i in there if not isinstance(values[i], str | int | float | np.number)), there[0])
+    odd = [(not isinstance(v, str | Real | Decimal), isinstance(v, str)) for v in known]
+    at = there[odd.index(max(odd))]
     held = f"has type {dtype} and holds {values[at]!r} in row {at}"
     raise DeclarationError(f"column {name!r} {held}; it must hold numbers, truth values or text alone")
 
@@ -183,7 +167,7 @@ def _is_loose(dtype: Any) -> bool:
     return not (hasattr(dtype, "categories") or dtype == "str")
 
 
-def _of_kind(column: Any, name: str, kind: str | tuple[Any, ...]) -> Any:
+def _of_kind(column: Any, name: str | int, kind: str | tuple[Any, ...]) -> Any:
     """A column as another kind, if its values allow it."""
     import pandas as pd
 
@@ -206,8 +190,8 @@ def _of_kind(column: Any, name: str, kind: str | tuple[Any, ...]) -> Any:
             try:
                 return column.astype(object).where(~missing, np.nan).astype(as_type)
             except OverflowError:
-                wrong = np.array([isinstance(v, int) and abs(v) > float_info.max for v in column.tolist()])
-                rule = _LARGE
+                large = [isinstance(v, int | Fraction) and abs(v) > float_info.max for v in column.tolist()]
+                wrong, rule = np.array(large), "it must be within the range of floats"
     at = int(np.argmax(wrong))
     raise DeclarationError(f"X: column {name!r} holds {column.tolist()[at]!r} in row {at}; {rule}")
 

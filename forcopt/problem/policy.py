@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, check_label_order, entries_of, is_missing
+from forcopt.arrays import Array, check_label_order, columns_of, entries_of, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, Rate
 from forcopt.fairness.records import as_texts, read_groups
@@ -37,13 +37,6 @@ def column_names(table: Any) -> list[str]:
     if np.ndim(table) < 2:
         return [str(getattr(table, "name", None) or "column 0")]
     return [f"column {j}" for j in range(np.shape(table)[1])]
-
-
-def columns_of(table: Any) -> list[list[Any]]:
-    """The entries of each column of a frame or an array, see `entries_of`."""
-    if hasattr(table, "iloc"):
-        return [entries_of(table.iloc[:, j]) for j in range(table.shape[1])]
-    return [*map(entries_of, np.asarray(table, dtype=None if hasattr(table, "dtype") else object).T)]
 
 
 def crossings(table: Any) -> list[Crossing]:
@@ -122,10 +115,8 @@ class Vocabulary:
                 except DeclarationError as error:
                     if self.unknown == "refuse":
                         raise DeclarationError(f"sensitive_features: column {name!r}: {error}") from None
-                    warnings.warn(
-                        f"sensitive_features: column {name!r}: {error}; {value!r} gets their mixture",
-                        stacklevel=4,
-                    )
+                    told = f"sensitive_features: column {name!r}: {error}; {value!r} gets their mixture"
+                    warnings.warn(told, stacklevel=4)
             found.append(tuple(place.get(v, unknown) for v in values))
         rows: list[Crossing] = list(zip(*found, strict=True))
         number = {row: i for i, row in enumerate(dict.fromkeys(rows))}
@@ -152,9 +143,8 @@ class Vocabulary:
         unnamed = list(self.columns) == column_names(np.empty((0, len(self.columns))))
         by_name = hasattr(given, "columns") and not unnamed
         if np.shape(given)[1] != len(self.columns) or (by_name and set(asked) != set(self.columns)):
-            raise DeclarationError(
-                f"sensitive_features has {', '.join(asked)}; the thresholds know {', '.join(self.columns)}"
-            )
+            own = ", ".join(self.columns)
+            raise DeclarationError(f"sensitive_features has {', '.join(asked)}; the thresholds know {own}")
         if by_name:
             given = given.iloc[:, [asked.index(name) for name in self.columns]]
         return list(zip(*crossings(given), strict=True))
@@ -493,10 +483,8 @@ def _part_from(data: dict[str, Any] | None) -> Any:
     if data is None:
         return None
     kind = str(data["kind"])
-    package, _, name = kind.rpartition(".")
-    made = re.fullmatch(r"(models\.)?\w+", package) and getattr(
-        import_module(f"forcopt.{package}"), name, None
-    )
+    room, _, name = kind.rpartition(".")
+    made = re.fullmatch(r"(models\.)?\w+", room) and getattr(import_module(f"forcopt.{room}"), name, None)
     if not (isinstance(made, type) and hasattr(made, "from_dict")):
         raise DeclarationError(f"a part has kind {kind!r}, which is no class of policies")
     return made.from_dict({name: value for name, value in data.items() if name != "kind"})

@@ -204,10 +204,8 @@ class MulticlassPostprocessing(Postprocessing):
 
     def rates(self, probabilities: Any) -> ClassRates:
         """The rates of each class, or of it and those above, against all others; numbers or expressions."""
-        counts, count = self.by_group, len(self.groups)
-        sets = [
-            list(range(c, len(self.classes) if self.ordered else c + 1)) for c in range(len(self.classes))
-        ]
+        counts, count, known = self.by_group, len(self.groups), len(self.classes)
+        sets = [list(range(c, known if self.ordered else c + 1)) for c in range(known)]
         sets = sets[1:] if self.ordered else sets
         split = np.stack(  # [set of classes, prediction, group, whether the label is in the set]
             [
@@ -218,9 +216,7 @@ class MulticlassPostprocessing(Postprocessing):
         # a person of a group is treated as its reports are on average
         seen = np.eye(count) if self.channel is None else self.channel.transition(count)
         chance = [probabilities[:, :, s].sum(axis=2) for s in sets]
-        positives = [
-            (part * (p @ seen)[:, :, None]).sum(axis=0) for part, p in zip(split, chance, strict=True)
-        ]
+        positives = [(s * (p @ seen)[:, :, None]).sum(axis=0) for s, p in zip(split, chance, strict=True)]
         joined = stack(positives) if isinstance(positives[0], Expression) else np.stack(positives)
         names = [f"{c} or above" for c in self.classes[1:]] if self.ordered else self.classes
         return ClassRates(joined, split.sum(axis=1), self.groups, tuple(names))
