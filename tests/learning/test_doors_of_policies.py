@@ -1,4 +1,4 @@
-"""What policies take and refuse: unknown values, names of groups, sparse rows, entries that are no numbers."""
+"""What policies take: unknown values, names of groups, sparse rows, entries that are not numbers."""
 
 import re
 from itertools import permutations
