@@ -190,7 +190,7 @@ def _of_kind(column: Any, name: str | int, kind: str | tuple[Any, ...]) -> Any:
             try:
                 return column.astype(object).where(~missing, np.nan).astype(as_type)
             except OverflowError:
-                large = [isinstance(v, int | Fraction) and abs(v) > float_info.max for v in column.tolist()]
+                large = [isinstance(v, int | Fraction) and abs(Fraction(v)) > float_info.max for v in column]
                 wrong, rule = np.array(large), "it must be within the range of floats"
     at = int(np.argmax(wrong))
     raise DeclarationError(f"X: column {name!r} holds {column.tolist()[at]!r} in row {at}; {rule}")
