@@ -47,6 +47,36 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
+def entries_of(column: Any) -> list[Any]:
+    """The entries of a column as groups and classes are named by them.
+
+    A date is a datetime, whatever its unit, a short float is the number that it prints as, and bytes are
+    text: an array and a list of its entries then have the same names.
+
+    Examples
+    --------
+    >>> entries_of(np.array([0.1, 0.5], dtype=np.float32)), entries_of(["a", 1])
+    ([0.1, 0.5], ['a', 1])
+    >>> [str(day) for day in entries_of(np.array(["2020-01-01"], dtype="datetime64[D]"))]
+    ['2020-01-01 00:00:00']
+    """
+    given = np.asarray(column)
+    if given.dtype.kind == "M":
+        column = given.astype("datetime64[us]")
+    elif given.dtype.kind == "f" and given.itemsize < 8:
+        column = given.astype(str).astype(float)
+    # in a list of words numpy makes text of NaN
+    entries = np.asarray(column, dtype=object).tolist() if hasattr(column, "dtype") else list(column)
+    return [v.decode(errors="backslashreplace") if isinstance(v, bytes) else v for v in entries]
+
+
+def columns_of(table: Any) -> list[list[Any]]:
+    """The entries of each column of a frame or an array, see `entries_of`."""
+    if hasattr(table, "iloc"):
+        return [entries_of(table.iloc[:, j]) for j in range(table.shape[1])]
+    return [*map(entries_of, np.asarray(table, dtype=None if hasattr(table, "dtype") else object).T)]
+
+
 def refuse_missing(table: Any, name: Any, subject: str = "") -> None:
     """Refuse a column of a data frame that misses a value; the subject comes before the message."""
     missing = np.asarray(table[name].isna())
@@ -99,9 +129,8 @@ def as_numbers(data: Any, subject: str, *, infinite: bool = False) -> Array:
         bad = np.isnan(values) if infinite else ~np.isfinite(values)
         if bad.any():
             first = int(np.argmax(bad))
-            refuse_entry(
-                values.shape, first, values.flat[first], subject, "a number" if infinite else "finite"
-            )
+            rule = "a number" if infinite else "finite"
+            refuse_entry(values.shape, first, values.flat[first], subject, rule)
     return values
 
 
@@ -489,6 +518,5 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]], subject: str) -> tuple[i
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise DeclarationError(
-            f"{subject}: shapes {' and '.join(map(str, shapes))} do not broadcast"
-        ) from None
+        listed = " and ".join(map(str, shapes))
+        raise DeclarationError(f"{subject}: shapes {listed} do not broadcast") from None

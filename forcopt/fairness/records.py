@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, is_missing
+from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, entries_of, is_missing
 from forcopt.errors import DeclarationError, require_shape
 
 
@@ -42,22 +42,18 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     """
     column = np.asarray(values)
     require_shape(column.ndim == 1, "groups has", column, "be one column")
-    if column.dtype.kind == "M":  # named as the entries of a frame are
-        values = column = column.astype("datetime64[us]").astype(object)
-    given = column.tolist() if hasattr(values, "dtype") else list(values)  # a list's NaN became text
+    given = entries_of(values)
     for at, value in enumerate(given):
         if isinstance(value, dict | list | set):
             raise DeclarationError(f"groups[{at}] is {value!r}; it must be a name or a number")
     if any(map(is_missing, set(given))):
         at = next(i for i, value in enumerate(given) if is_missing(value))
         raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")
-    if column.dtype.kind in "OU" and names is not None:  # the other records do not matter
+    if column.dtype.kind not in "biu" and names is not None:  # the other records do not matter
         alone = {key: as_texts(key[1:], "groups")[0] for key in {(type(v), v) for v in given}}
         column = np.array([alone[type(value), value] for value in given], dtype=str)
-    elif column.dtype.kind in "OU":
-        column = np.array(as_texts(given, "groups"), dtype=str)
     elif column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
-        column = column.astype(str)
+        column = np.array(as_texts(given, "groups"), dtype=str)
     values_found, codes = np.unique(column, return_inverse=True)
     texts = tuple(str(value) for value in values_found.tolist())
     if names is None:
@@ -132,9 +128,8 @@ def read_binary(values: Any, subject: str) -> Array:
     [1, 0]
     """
     entries = np.asarray(values)
-    words = sorted(
-        {str(v) for v in entries.flat if isinstance(v, str)} if entries.dtype.kind in "OUT" else ()
-    )
+    given = entries.flat if entries.dtype.kind in "OUT" else ()
+    words = sorted({str(v) for v in given if isinstance(v, str)})
     if words:
         listed = ", ".join(map(repr, words[:5])) + (", ..." if len(words) > 5 else "")
         raise DeclarationError(f"{subject} holds {len(words)} texts ({listed}); it must hold numbers 0 and 1")

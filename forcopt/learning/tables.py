@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from hashlib import blake2b
 from itertools import pairwise
+from numbers import Real
+from sys import float_info
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array, is_missing
+from forcopt.arrays import Array, entries_of
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, names_of
 
@@ -92,25 +96,38 @@ class Schema:
         ------
         DeclarationError
             For what cannot be placed: a column that is missing, unknown or of another kind, an array where
-            columns have names, a frame where they have none, and another number of columns.
+            columns have names, a frame where they have none, another number of columns, and an entry that is
+            neither a number nor missing where numbers were learnt.
         """
         X = as_frame(X)
         if isinstance(X, Mapping):
             import pandas as pd
 
             X = pd.DataFrame([dict(X)])
-        if np.shape(X)[:1] == (0,):
-            raise DeclarationError(f"X has the shape {np.shape(X)}; it must have a row at least")
+        if hasattr(X, "iloc") and not hasattr(X, "columns"):
+            raise DeclarationError(f"X is a {type(X).__name__}; it must be a table: frame.iloc[[0]] is a row")
+        X = X if hasattr(X, "dtype") or hasattr(X, "iloc") else np.asarray(X, dtype=object)
+        if X.shape[:1] == (0,):
+            raise DeclarationError(f"X has the shape {X.shape}; it must have a row at least")
         if bool(self.names) != hasattr(X, "iloc"):
             given, rule = ("an array", "a frame") if self.names else ("a frame", "an array")
             raise DeclarationError(f"X is {given}; the policy was learnt from {rule}, so it takes {rule}")
         if self.names:
             return self.cast(aligned(X, self.names))
-        kind: Any = float if self.plain else object
-        table = sp.csr_array(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=kind)
-        if table.ndim != 2 or table.shape[1] != len(self.kinds):
-            raise DeclarationError(f"X has shape {table.shape}; it must be (n, {len(self.kinds)})")
-        return table
+        table: Any = X if sp.issparse(X) else np.asarray(X)
+        width = len(self.kinds)
+        if table.ndim != 2 or table.shape[1] != width:
+            sizes = [np.size(row) for row in table.tolist()] if table.ndim == 1 else []
+            row = next((f"; row {i} has {n} entries" for i, n in enumerate(sizes) if n != width), "")
+            raise DeclarationError(f"X has shape {table.shape}; it must be (n, {width}){row}")
+        if not self.plain:
+            return np.array(entries_of(table.ravel()), dtype=object).reshape(table.shape)
+        if table.dtype.kind in "biuf":
+            return sp.csr_array(table, dtype=float) if sp.issparse(table) else table.astype(float, copy=False)
+        import pandas as pd
+
+        frame = pd.DataFrame(table[:1].toarray() if sp.issparse(table) else table)
+        return np.column_stack([_of_kind(frame[j], j, "number") for j in frame])
 
     def cast(self, frame: Any) -> Any:
         """The frame, whose columns are in order, with columns of these kinds; see `read`.
@@ -125,18 +142,22 @@ class Schema:
         return frame.assign(**found) if found else frame
 
 
-def _kind(column: Any, name: str) -> str | tuple[Any, ...]:
+def _kind(column: Any, name: str | int) -> str | tuple[Any, ...]:
     dtype = column.dtype
     if hasattr(dtype, "categories"):
         return tuple(dtype.categories.tolist())
     if dtype.kind in "biuf":
         return "truth" if dtype.kind == "b" else "number"
-    known = [v for v in column.tolist() if not is_missing(v)]
-    for kind, types in (("text", str), ("truth", bool), ("number", int | float | np.number)):
+    values, there = column.tolist(), np.flatnonzero(~np.asarray(column.isna())).tolist()
+    known = [values[i] for i in there]
+    for kind, types in (("text", str), ("truth", bool), ("number", Real | Decimal | np.bool_)):
         if all(isinstance(v, types) for v in known):
             spaced = kind == "text" and any(v != v.strip() or not v for v in known)
             return "spaced text" if spaced else "text with NA" if ABSENT.intersection(known) else kind
-    raise DeclarationError(f"column {name!r} has type {dtype}; it must hold numbers, truth values or text")
+    odd = [(not isinstance(v, str | Real | Decimal), isinstance(v, str)) for v in known]
+    at = there[odd.index(max(odd))]
+    held = f"has type {dtype} and holds {values[at]!r} in row {at}"
+    raise DeclarationError(f"column {name!r} {held}; it must hold numbers, truth values or text alone")
 
 
 def _is_loose(dtype: Any) -> bool:
@@ -146,7 +167,7 @@ def _is_loose(dtype: Any) -> bool:
     return not (hasattr(dtype, "categories") or dtype == "str")
 
 
-def _of_kind(column: Any, name: str, kind: str | tuple[Any, ...]) -> Any:
+def _of_kind(column: Any, name: str | int, kind: str | tuple[Any, ...]) -> Any:
     """A column as another kind, if its values allow it."""
     import pandas as pd
 
@@ -165,9 +186,18 @@ def _of_kind(column: Any, name: str, kind: str | tuple[Any, ...]) -> Any:
         wrong = ~missing & (not numbers or (kind == "truth" and ~np.asarray(column.isin([0, 1]))))
         rule = "the policy was learnt from " + ("numbers" if kind == "number" else "truth values")
         if not wrong.any():
-            return column.astype(float if kind == "number" or missing.any() else bool)
+            as_type = float if kind == "number" or missing.any() else bool
+            try:
+                return column.astype(object).where(~missing, np.nan).astype(as_type)
+            except OverflowError:
+                large = [isinstance(v, int | Fraction) and abs(Fraction(v)) > float_info.max for v in column]
+                wrong, rule = np.array(large), "it must be within the range of floats"
     at = int(np.argmax(wrong))
     raise DeclarationError(f"X: column {name!r} holds {column.tolist()[at]!r} in row {at}; {rule}")
+
+
+_WIDE = 1000
+"""Rows of arrays with more columns are numbered by the entries that are not 0, dense or sparse."""
 
 
 def row_numbers(X: Any, salt: int = 0) -> Array:
@@ -187,8 +217,9 @@ def row_numbers(X: Any, salt: int = 0) -> Array:
 
     Notes
     -----
-    Splitmix64 of the entries, of text BLAKE2 before; for sparse arrays BLAKE2 of the entries. A row has the
-    same number in every batch, frame or process.
+    Splitmix64 of the entries, of text BLAKE2 before; for arrays of more than 1000 columns BLAKE2 of the
+    entries that are not 0. A row has the same number in every batch, frame or process, and in every dense or
+    sparse array of numbers.
 
     Examples
     --------
@@ -196,13 +227,19 @@ def row_numbers(X: Any, salt: int = 0) -> Array:
     >>> bool(numbers[0] == numbers[2] != numbers[1])
     True
     """
-    if sp.issparse(X):
-        table = sp.csr_array(X)
+    if sp.issparse(X) and X.shape[1] <= _WIDE:
+        rows = sp.csr_array(X)
+        parts = [rows[at : at + _WIDE].toarray() for at in range(0, max(1, rows.shape[0]), _WIDE)]
+        return np.concatenate([row_numbers(part, salt) for part in parts])
+    if X.shape[1] > _WIDE and not hasattr(X, "iloc") and X.dtype.kind in "biuf":
+        table = sp.csr_array(X, dtype=float, copy=True)
+        table.sum_duplicates()  # and sort
+        table.eliminate_zeros()
+        table.data[np.isnan(table.data)] = np.nan  # one NaN of many
         key = salt.to_bytes(16, "little")
         lots = []
         for start, end in pairwise(table.indptr.tolist()):
-            kept = start + np.flatnonzero(table.data[start:end] != 0)
-            entries = table.indices[kept].astype(np.int64).tobytes() + table.data[kept].tobytes()
+            entries = table.indices[start:end].astype(np.int64).tobytes() + table.data[start:end].tobytes()
             lots.append(int.from_bytes(blake2b(entries, digest_size=8, key=key).digest(), "little"))
         return np.asarray((np.array(lots, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
     columns = [X.iloc[:, j] for j in range(X.shape[1])] if hasattr(X, "iloc") else np.asarray(X).T

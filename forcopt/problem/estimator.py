@@ -18,7 +18,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from forcopt.arrays import Array, check_label_order, is_missing
+from forcopt.arrays import Array, check_label_order, columns_of, is_missing
 from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.fairness import AllOf, DemographicParity, Notion, cost_table
 from forcopt.learning.hypotheses import aligned, names_of
@@ -189,9 +189,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         """X without the sensitive columns, of which a table to predict may have none."""
         X = as_frame(X)
         if hasattr(X, "iloc") and (np.ndim(X) < 2 or 0 in X.shape or not X.columns.is_unique):
-            given = (
-                f"{type(X).__name__} of shape {X.shape} with columns {list(getattr(X, 'columns', ()))[:9]}"
-            )
+            given = f"{type(X).__name__} of shape {X.shape}, columns {list(getattr(X, 'columns', ()))[:9]}"
             rule = "it must be a frame with a row at least, and columns of different names"
             raise DeclarationError(f"{type(self).__name__}: X is a {given}; {rule}")
         positions = self._positions(X, unused=served)
@@ -239,10 +237,8 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         if not hasattr(learner, "__sklearn_tags__") or isinstance(learner, type):
             return {}
         tags = get_tags(learner).input_tags
-        return {
-            "accept_sparse": "csr" if tags.sparse else False,
-            "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
-        }
+        finite = "allow-nan" if tags.allow_nan else True
+        return {"accept_sparse": "csr" if tags.sparse else False, "ensure_all_finite": finite}
 
     def __sklearn_tags__(self) -> Any:
         tags, taken = super().__sklearn_tags__(), self._accepted()
@@ -288,9 +284,8 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         changed = {k.removeprefix("constraint__"): v for k, v in params.items() if k not in own}
         if changed:
             if not isinstance(self.constraint, Notion):
-                raise DeclarationError(
-                    f"constraint is {self.constraint!r}; it has no parameter {next(iter(changed))}"
-                )
+                lacks = f"it has no parameter {next(iter(changed))}"
+                raise DeclarationError(f"constraint is {self.constraint!r}; {lacks}")
             fields = {name: getattr(self.constraint, name) for name in type(self.constraint).model_fields}
             self.constraint = type(self.constraint)(**{**fields, **changed})
         return self
@@ -309,31 +304,26 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         tags.non_deterministic = self.constraint is not None and self.draws == "record"
         return tags
 
-    def _training(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Training:
+    def _training(self, X: Any, y: Any, sensitive: Any, sample_weight: Any) -> Training:
         """The checked records; sets ``classes_``."""
         constraint = UNCONSTRAINED if self.constraint is None else self.constraint
         check_labels(y)
         features, column = self._checked(X, y)
         check_classification_targets(column)
-        self.classes_ = np.unique(column)
-        count = len(self.classes_)
-        if count > 2 and not self._takes_several():
-            raise DeclarationError(
-                f"y has {count} classes; Only binary classification is supported by the learner"
-            )
-        labels = np.searchsorted(self.classes_, column)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, features)
         kept = None
         # as if these records were left out; pairs name records by position, so that all stay
         if weights is not None and (weights == 0).any() and not len(constraint.records):
             kept = weights > 0
-            features, labels, weights = rows_of(features, kept), labels[kept], weights[kept]
-        if len(set(labels.tolist())) < 2:
+            features, column, weights = rows_of(features, kept), column[kept], weights[kept]
+        self.classes_, labels = np.unique(column, return_inverse=True)
+        count = len(self.classes_)
+        if count > 2 and not self._takes_several():
+            raise DeclarationError(f"y has {count} classes; Only binary classification is supported here")
+        if count < 2:
             weighted = "" if kept is None else " among the records of positive weight"
-            raise DeclarationError(f"y has 1 class{weighted}; at least 2 classes are needed")
-        groups, constraint = self._groups(
-            X, sensitive_features, constraint, kept, y=y, sample_weight=sample_weight
-        )
+            raise DeclarationError(f"y has {count} class{weighted}; at least 2 classes are needed")
+        groups, constraint = self._groups(X, sensitive, constraint, kept, y=y, sample_weight=sample_weight)
         return Training(features, labels, weights, kept, groups, constraint)
 
     def _costs(self, given: Training) -> Array | None:
@@ -432,9 +422,8 @@ def check_labels(y: Any) -> None:
     for value in dict.fromkeys(v for v in entries if isinstance(v, str)):
         first = spelt.setdefault(value.strip().casefold(), value)
         if first != value:
-            raise DeclarationError(
-                f"y holds {first!r} and {value!r}, which differ by case or blanks alone; spell them alike"
-            )
+            rule = "which differ by case or blanks alone; spell them alike"
+            raise DeclarationError(f"y holds {first!r} and {value!r}, {rule}")
 
 
 def _generator(seed: Any) -> np.random.Generator:
@@ -450,10 +439,10 @@ def _array(X: Any) -> Any:
 def _columns(X: Any, positions: list[int]) -> tuple[Any, list[str]]:
     """Columns of a table and their names; a single one as a vector."""
     if hasattr(X, "iloc"):
-        table, names = X.iloc[:, positions].to_numpy(), [str(X.columns[j]) for j in positions]
-    else:
-        table, names = _array(X)[:, positions], [f"column {j}" for j in positions]
-        table = table.toarray() if issparse(table) else table
+        table, names = X.iloc[:, positions], [str(X.columns[j]) for j in positions]
+        return (table.iloc[:, 0].to_numpy() if len(positions) == 1 else table), names
+    table, names = _array(X)[:, positions], [f"column {j}" for j in positions]
+    table = table.toarray() if issparse(table) else table
     return (table[:, 0] if len(positions) == 1 else table), names
 
 
@@ -486,10 +475,9 @@ def combined(
         For values that cannot be distinguished as text.
     """
     names = names or column_names(given)
-    table = np.asarray(given, dtype=object)
-    if table.shape[1] == 1:
-        return table[:, 0].tolist(), constraint
-    rows = crossings(table)
+    if np.shape(given)[1] == 1:
+        return columns_of(given)[0], constraint
+    rows = crossings(given)
     titles: dict[str, tuple[str | None, ...]] = {}
     for row in dict.fromkeys(rows):
         title = crossing_title(names, row)

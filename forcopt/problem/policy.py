@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, check_label_order, is_missing
+from forcopt.arrays import Array, check_label_order, columns_of, entries_of, is_missing
 from forcopt.errors import DeclarationError, require
 from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, Rate
 from forcopt.fairness.records import as_texts, read_groups
@@ -41,8 +41,7 @@ def column_names(table: Any) -> list[str]:
 
 def crossings(table: Any) -> list[Crossing]:
     """The values of each record in several sensitive columns as text, None where missing."""
-    columns = np.asarray(table, dtype=object).T.tolist()
-    plain = [[None if is_missing(v) else v for v in column] for column in columns]
+    plain = [[None if is_missing(v) else v for v in column] for column in columns_of(table)]
     known = [[v for v in column if v is not None] for column in plain]
     texts = [dict(zip(values, as_texts(values, "sensitive_features"), strict=True)) for values in known]
     return list(zip(*([t.get(v) for v in c] for c, t in zip(plain, texts, strict=True)), strict=True))
@@ -101,7 +100,7 @@ class Vocabulary:
         names: Sequence[str] | None = None,
     ) -> Self:  # fmt: skip
         """The groups of one sensitive column, or of a table of several, and how much each weighs."""
-        rows = crossings(given if np.ndim(given) == 2 else np.array(_entries(given), dtype=object)[:, None])
+        rows = crossings(given if np.ndim(given) == 2 else np.array(entries_of(given), dtype=object)[:, None])
         mass: dict[Crossing, float] = {}
         for row, weight in zip(rows, np.ones(len(rows)) if weights is None else weights, strict=True):
             mass[row] = mass.get(row, 0.0) + float(weight)
@@ -127,20 +126,19 @@ class Vocabulary:
             groups by their names.
         """
         found: list[Crossing] = []
+        unknown: Any = object()  # unlike None, which is the missing value, it is equal to no known one
         for (name, known), values in zip(self.levels.items(), self._aligned(given), strict=True):
             spelt = tuple(dict.fromkeys(v for v in known if v is not None))
-            place: dict[Any, Any] = {}
+            place: dict[Any, Any] = {None: None}
             for value in dict.fromkeys(v for v in values if v is not None):
                 try:
                     place[value] = spelt[read_groups([value], spelt)[0][0]]
                 except DeclarationError as error:
                     if self.unknown == "refuse":
                         raise DeclarationError(f"sensitive_features: column {name!r}: {error}") from None
-                    warnings.warn(
-                        f"sensitive_features: column {name!r}: {error}; {value!r} gets their mixture",
-                        stacklevel=4,
-                    )
-            found.append(tuple(place.get(v) for v in values))
+                    told = f"sensitive_features: column {name!r}: {error}; {value!r} gets their mixture"
+                    warnings.warn(told, stacklevel=4)
+            found.append(tuple(place.get(v, unknown) for v in values))
         rows: list[Crossing] = list(zip(*found, strict=True))
         number = {row: i for i, row in enumerate(dict.fromkeys(rows))}
         return np.array([number[row] for row in rows], dtype=np.int64), [self._law(row) for row in number]
@@ -161,21 +159,16 @@ class Vocabulary:
     def _aligned(self, given: Any) -> list[tuple[str | None, ...]]:
         """The columns as text, in the order of `columns`."""
         if np.ndim(given) < 2:
-            given = np.array(_entries(given), dtype=object)[:, None]
+            given = np.array(entries_of(given), dtype=object)[:, None]
         asked = column_names(given) if np.shape(given)[1] > 1 or hasattr(given, "columns") else ["one column"]
         unnamed = list(self.columns) == column_names(np.empty((0, len(self.columns))))
         by_name = hasattr(given, "columns") and not unnamed
         if np.shape(given)[1] != len(self.columns) or (by_name and set(asked) != set(self.columns)):
-            raise DeclarationError(
-                f"sensitive_features has {', '.join(asked)}; the thresholds know {', '.join(self.columns)}"
-            )
+            own = ", ".join(self.columns)
+            raise DeclarationError(f"sensitive_features has {', '.join(asked)}; the thresholds know {own}")
         if by_name:
             given = given.iloc[:, [asked.index(name) for name in self.columns]]
         return list(zip(*crossings(given), strict=True))
-
-
-def _entries(column: Any) -> list[Any]:
-    return column.tolist() if hasattr(column, "tolist") else list(column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +336,7 @@ class Policy(PolicyFile):
         if self.needs_groups and groups is None and hasattr(X, "columns") and set(columns) <= set(X.columns):
             groups = X[list(columns)]
         extra = [name for name in columns if name not in self.schema.names]
-        if hasattr(X, "iloc"):
+        if hasattr(X, "columns"):
             X = X.drop(columns=[name for name in extra if name in X.columns])
             if not self.schema.names and len(self.schema.kinds) == X.shape[1] == 1:
                 X = X.to_numpy()
@@ -511,10 +504,8 @@ def _part_from(data: dict[str, Any] | None) -> Any:
     if data is None:
         return None
     kind = str(data["kind"])
-    package, _, name = kind.rpartition(".")
-    made = re.fullmatch(r"(models\.)?\w+", package) and getattr(
-        import_module(f"forcopt.{package}"), name, None
-    )
+    room, _, name = kind.rpartition(".")
+    made = re.fullmatch(r"(models\.)?\w+", room) and getattr(import_module(f"forcopt.{room}"), name, None)
     if not (isinstance(made, type) and hasattr(made, "from_dict")):
         raise DeclarationError(f"a part has kind {kind!r}, which is no class of policies")
     return made.from_dict({name: value for name, value in data.items() if name != "kind"})

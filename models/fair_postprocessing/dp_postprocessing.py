@@ -301,8 +301,7 @@ def dp_thresholds(
 def _histogram(problem: ScorePostprocessing, cuts: Array) -> Array:
     """How many records there are between the thresholds, indexed ``[bin, group, label]``."""
     place = np.searchsorted(cuts, problem.scores, side="right")
-    names = list(problem.group_names)
-    codes = np.array([names.index(g) for g in problem.groups])
+    codes, names = problem._read
     shape = (len(cuts) + 1, len(names), 2)
     cells = (place * len(names) + codes) * 2 + problem.labels
     return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)

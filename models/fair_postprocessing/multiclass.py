@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, is_missing
+from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, entries_of, is_missing
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ERROR, ClassRates, Classwise, CostTable, Notion, read_groups
@@ -207,10 +207,8 @@ class MulticlassPostprocessing(Postprocessing):
 
     def rates(self, probabilities: Any) -> ClassRates:
         """The rates of each class, or of it and those above, against all others; numbers or expressions."""
-        counts, count = self.by_group, len(self.groups)
-        sets = [
-            list(range(c, len(self.classes) if self.ordered else c + 1)) for c in range(len(self.classes))
-        ]
+        counts, count, known = self.by_group, len(self.groups), len(self.classes)
+        sets = [list(range(c, known if self.ordered else c + 1)) for c in range(known)]
         sets = sets[1:] if self.ordered else sets
         split = np.stack(  # [set of classes, prediction, group, whether the label is in the set]
             [
@@ -221,9 +219,7 @@ class MulticlassPostprocessing(Postprocessing):
         # a person of a group is treated as its reports are on average
         seen = np.eye(count) if self.channel is None else self.channel.transition(count)
         chance = [probabilities[:, :, s].sum(axis=2) for s in sets]
-        positives = [
-            (part * (p @ seen)[:, :, None]).sum(axis=0) for part, p in zip(split, chance, strict=True)
-        ]
+        positives = [(s * (p @ seen)[:, :, None]).sum(axis=0) for s, p in zip(split, chance, strict=True)]
         joined = stack(positives) if isinstance(positives[0], Expression) else np.stack(positives)
         names = [f"{c} or above" for c in self.classes[1:]] if self.ordered else self.classes
         return ClassRates(joined, split.sum(axis=1), self.groups, tuple(names))
@@ -281,7 +277,7 @@ def _column(values: Any) -> Array:
     if np.ndim(values) != 1:
         raise DeclarationError(f"predictions and labels must be columns, not of shape {np.shape(values)}")
     column = np.empty(len(values), dtype=object)
-    column[:] = values.tolist() if hasattr(values, "tolist") else list(values)
+    column[:] = entries_of(values)
     return column
 
 
