@@ -206,7 +206,7 @@ def margin_plan(problem: Districting, factor, deviations: float):
     if (counts + margins <= high).all() and (counts - margins >= low).all():
         return nominal.decision
     m = fo.Model("districts on a release")
-    plan = problem.declare(m, "flow")
+    plan = problem.declare(m, "flow", all_rows=False)
 
     def separate(value):
         for j in range(problem.districts):

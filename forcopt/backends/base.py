@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from numbers import Integral, Real
 from types import MappingProxyType
@@ -282,12 +282,7 @@ CLASHES = (
 google/or-tools#5246. The requirements exclude these versions; a user may have one installed all the same."""
 
 
-@cache  # reading a package's metadata takes a fifth of a small solve
-def _installed(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
+_installed = cache(version)  # reading a package's metadata takes a fifth of a small solve
 
 
 def lacking(package: str) -> str | None:
@@ -301,7 +296,7 @@ def lacking(package: str) -> str | None:
     if not find_spec(package):
         return f"the package {package} is missing"
     for other, start, useless, reason in CLASHES:
-        if package == useless and _installed(other).startswith(start):
+        if package == useless and find_spec(other) and _installed(other).startswith(start):
             return f"{other} {_installed(other)}: {reason}; another version of {other} is needed"
     return None
 

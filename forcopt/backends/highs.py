@@ -107,16 +107,15 @@ def _silent_class() -> type[highspy.Highs]:
     class Silent(highspy.Highs):  # type: ignore[misc]
         def enableCallbacks(self) -> None:
             self.setOptionValue("output_flag", False)
+            self.setOptionValue("large_matrix_value", np.inf)  # 1e15 by default
             super().enableCallbacks()
 
     return Silent
 
 
 def new_highs() -> highspy.Highs:
-    """An empty HiGHS with its output off, which takes coefficients of any size: by default up to 1e15."""
-    out = _silent_class()()
-    out.setOptionValue("large_matrix_value", np.inf)
-    return out
+    """An empty HiGHS with its output off, which takes coefficients of any size."""
+    return _silent_class()()
 
 
 def silent_highs() -> highspy.Highs:

@@ -169,7 +169,7 @@ class Sweep(Program):
         limit: int | None = None,
     ) -> None:
         super().__init__(graph, windows, cannot_link, must_link, limit)
-        self.order = frontier_order(graph) if order is None else list(order)
+        self.order = frontier_order(graph, longest=WIDEST) if order is None else list(order)
         self.feeds = [(t - 1,) if t else () for t in range(graph.size)]
         self.pieces, self.layers = [], []
         when = {v: t for t, v in enumerate(self.order)}

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
 from forcopt.graphs.tolerances import FIEDLER
 
 
@@ -142,7 +143,7 @@ def _members(bits: int) -> Iterator[int]:
         bits &= bits - 1
 
 
-def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
+def frontier_order(graph: WeightedGraph, beam: int = 64, longest: float = np.inf) -> list[int]:
     """An order of the vertices whose frontiers are short.
 
     The frontier after some vertices is the set of those among them with a neighbour still to come. A beam
@@ -155,6 +156,13 @@ def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
         Any.
     beam : int, default 64
         How many sets to keep at each length.
+    longest : float, default inf
+        The most vertices that a frontier may have.
+
+    Raises
+    ------
+    DeclarationError
+        If no set with such a frontier is left.
 
     Examples
     --------
@@ -175,9 +183,12 @@ def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
                 now = done | 1 << v
                 edge = sum(1 << u for u in _members(frontier | 1 << v) if near[u] & ~now)
                 value = measure + 3.0 ** edge.bit_count()
-                if now not in following or value < following[now][0]:
+                better = now not in following or value < following[now][0]
+                if better and edge.bit_count() <= longest:
                     following[now] = (value, edge, (path, v))
         level = dict(sorted(following.items(), key=lambda item: (item[1][0], item[0]))[:beam])
+        if not level:
+            raise DeclarationError(f"the frontiers grow beyond {longest} vertices")
     path = level[everything][2]
     order = []
     while path is not None:

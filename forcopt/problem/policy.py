@@ -70,7 +70,7 @@ def crossing_of(names: Sequence[str], title: str) -> Crossing:
     if len(names) == 1:
         return (title,)
     found = re.fullmatch(" & ".join(f"{re.escape(name)}=(.*)" for name in names), title, re.DOTALL)
-    rule = f"be as {crossing_title(names, ['...'] * len(names))!r} for these columns"
+    rule = f"be as {crossing_title(names, ('...',) * len(names))!r} for these columns"
     require(found is not None, "names: the group", title, rule)
     return found.groups()  # type: ignore[union-attr]
 

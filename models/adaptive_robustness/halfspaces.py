@@ -19,17 +19,21 @@ from forcopt.models.adaptive_robustness.tolerances import APART, STRICT, TOLERAN
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-_PREMISE = (
-    "points of label 0 whose ball is smaller than 1e-5 of the extent are counted right only if they are off "
-    "the border by as much"
-)
+_PREMISE = "points of label 0 with a ball below 1e-5 of the extent are right only if as far off the border"
 
 
 @AdaptiveRobustClassification.formulation("milp", exact=True, cites="Chowdhury, Urner (2022), Definition 10")
-def milp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+def milp(problem: AdaptiveRobustClassification, model: Model, all_rows: bool = False) -> Handles:
     """Rows ``s (w x + b) >= r - M lost`` with ``norm1(w) <= 1``. Norm ``"linf"``.
 
     The ball of the dual norm needs no equation: a shorter w only makes the true distances larger.
+
+    Parameters
+    ----------
+    all_rows : bool, default False
+        Make ``norm1(w)`` 1, by a binary for the sign of each weight, and add ``s (w x + b) < r`` for the lost
+        points, so that ``lost`` tells in any model which points the decision loses. A point then has all of
+        the room r or lacks 1e-5 of the extent.
 
     Returns
     -------
@@ -37,24 +41,31 @@ def milp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         ``lost``, a binary for each point; ``w`` and ``b`` around the center of the points, in units of their
         extent.
     """
-    return _write(problem, model, "linf")
+    return _write(problem, model, "linf", all_rows)
 
 
 @AdaptiveRobustClassification.formulation(
     "misocp", exact=True, cites="Chowdhury, Urner (2022), Definition 10"
 )
-def misocp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+def misocp(problem: AdaptiveRobustClassification, model: Model, all_rows: bool = False) -> Handles:
     """As the MILP, with ``norm2(w) <= 1``. Norm ``"l2"``.
+
+    Parameters
+    ----------
+    all_rows : bool, default False
+        Write every halfspace, for models with rows and objectives of their own.
 
     Returns
     -------
     Handles
-        As for the MILP.
+        As for the MILP, but ``lost`` is an upper estimate: the decision loses no other points, and may keep
+        some of these where the model's objective does not press on them. No convex program can tell more,
+        as the halfspaces that lose a point form no convex set.
     """
-    return _write(problem, model, "l2")
+    return _write(problem, model, "l2", all_rows)
 
 
-def _write(problem: AdaptiveRobustClassification, model: Model, norm: Norm) -> Handles:
+def _write(problem: AdaptiveRobustClassification, model: Model, norm: Norm, all_rows: bool) -> Handles:
     if problem.norm != norm:
         raise DeclarationError(f"norm is {problem.norm!r}; milp takes 'linf', and misocp 'l2'")
     n, d = problem.features.shape
@@ -66,8 +77,9 @@ def _write(problem: AdaptiveRobustClassification, model: Model, norm: Norm) -> H
     name = model.unused_name
     w = model.variable(name("w"), d, lower=-1, upper=1)
     farthest = float(length(X, problem.norm).max())
+    exact = all_rows and norm == "linf"
     # if points of both labels are kept, the border passes between them; else a constant is as good
-    shift_most = max(farthest, float(asked.max()))
+    shift_most = farthest + float(asked.max()) if all_rows else max(farthest, float(asked.max()))
     b = model.variable(name("b"), lower=-shift_most, upper=shift_most)
     lost = model.variable(name("lost"), n, binary=True)
     if problem.norm == "l2":
@@ -75,10 +87,15 @@ def _write(problem: AdaptiveRobustClassification, model: Model, norm: Norm) -> H
     else:
         size = model.variable(name("size"), d, lower=0, upper=1)
         model.subject_to(w <= size, -w <= size, size.sum() <= 1, name=name("unit_norm"))
-    big = asked + _reach(problem, X, asked)
+        if exact:
+            up = model.variable(name("positive"), d, binary=True)
+            model.subject_to(size - w <= 2 - 2 * up, size + w <= 2 * up, size.sum() >= 1, name=name("sign"))
+    big = asked + (STRICT + farthest + shift_most if all_rows else _reach(problem, X, asked))
     signs = problem.signs
     sides = (X * signs[:, None]) @ w + signs * b
     model.subject_to(sides >= asked - APART - big * lost, name=name("margin"))
+    if exact:
+        model.subject_to(sides <= balls - STRICT + big * (1 - lost), name=name("really_lost"))
     for i, j in _overlapping(problem):
         model.subject_to(lost[i] + lost[j] >= 1, name=name("lose_one"))
 
@@ -92,7 +109,10 @@ def _write(problem: AdaptiveRobustClassification, model: Model, norm: Norm) -> H
         found, shift = found / length_, shift / length_
         shift += TOLERANCE / 2  # points of label 1 on the border are on its side despite rounding
         away = shift - float(found @ problem.center) / unit
-        read = problem.midway(problem.halfspace(found / unit, away))
+        read = problem.halfspace(found / unit, away)
+        read = read if exact else problem.midway(read)
+        if all_rows and not (problem.lossy(read) & (result[lost] < 0.5)).any():
+            return read
         return min((read, constant), key=lambda h: float(problem.lossy(h).mean()))
 
     def start(decision: Halfspace) -> dict[Variable, Array]:
@@ -100,12 +120,12 @@ def _write(problem: AdaptiveRobustClassification, model: Model, norm: Norm) -> H
         size = dual_length(normal, problem.norm)
         lossy = problem.lossy(decision)
         kept = problem.labels[~lossy]
-        if size == 0 or not len(kept) or (kept == kept[0]).all():
+        if size == 0 or (not exact and (not len(kept) or (kept == kept[0]).all())):
             side = kept[0] if len(kept) else int(decision.b >= 0)
-            constant = float(asked.max()) * (1.0 if side == 1 else -1.0)
-            return {w: np.zeros(d), b: np.array(constant), lost: lossy.astype(float)}
+            constant = (shift_most if exact else float(asked.max())) * (1.0 if side == 1 else -1.0)
+            return {w: np.eye(d)[0] * exact, b: np.array(constant), lost: lossy.astype(float)}
         shift = (decision.b + normal @ problem.center) / size / unit
-        return {w: normal / size, b: np.array(shift), lost: lossy.astype(float)}
+        return {w: normal / size, b: np.clip(shift, -shift_most, shift_most), lost: lossy.astype(float)}
 
     parts: dict[str, Any] = {"premise": _PREMISE if tiny.any() else "", "lost": lost, "w": w, "b": b}
     return Handles(lost.sum() * 1.0, decision, start, unit=1.0 / n, **parts)
@@ -117,10 +137,8 @@ def _reach(problem: AdaptiveRobustClassification, X: Array, asked: Array) -> Arr
     If some point of its label is kept, it is no farther than from that point, less the room kept there. If
     none is, a constant classifier is as good, whose scores are the largest radius.
     """
-    reach = []
-    for point, label in zip(X, problem.labels, strict=True):
-        same = problem.labels == label
-        reach.append((length(X[same] - point, problem.norm) - asked[same]).max())
+    y = problem.labels
+    reach = [(length(X[y == k] - x, problem.norm) - asked[y == k]).max() for x, k in zip(X, y, strict=True)]
     return np.asarray(np.maximum(reach, asked.max()))
 
 

@@ -70,7 +70,8 @@ class Spared:
     def variances(self) -> Expression:
         """The variance of each variable's estimated mean, shape ``(V,)``.
 
-        The binaries of a stratum need no order: each costs less than the one before.
+        Without the rows of `order` the binaries may overstate it: each costs less than the one before, so
+        that only an objective or limit that presses on the variance spares a stratum's last records first.
         """
         costs = self.problem.coefficients[self.stratum] / (self.rank * (self.rank - 1.0))[:, None]
         extra: Expression = sp.csr_array(costs.T) @ self.spared
@@ -102,22 +103,22 @@ class Spared:
         return self.problem.allocation(self.high - fewer)
 
 
-def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool = False) -> Spared:
-    """The records between two sizes; as fractions, if `ordered` and their sums are whole."""
+def _write(problem: Strata, model: Model, low: Array, high: Array, order: bool, whole: bool = True) -> Spared:
+    """The records between two sizes, with rows for their `order` in a stratum; fractions if not `whole`."""
     if not problem.integer:
         raise DeclarationError("integer is False; method milp has whole sizes only. Use neyman")
     count = (high - low).astype(np.int64)
     stratum = np.repeat(np.arange(len(low)), count)
     rank = low[stratum] + np.arange(len(stratum)) - np.repeat(np.cumsum(count) - count, count) + 1
-    spared = model.variable(model.unused_name("spared"), len(stratum), lower=0, upper=1, integer=not ordered)
+    spared = model.variable(model.unused_name("spared"), len(stratum), lower=0, upper=1, integer=whole)
     records = Spared(problem, high.astype(float), stratum, rank.astype(float), spared)
-    if problem.named_limits:
-        sizes = records.sizes
-        for name, (costs, limit) in problem.named_limits.items():
-            whole = (costs == np.round(costs)).all()  # sums of these are exact
-            most = limit if whole else limit * (1 + ROUNDING)
-            unit = 1.0 if limit >= 1.0 else 2.0 ** np.floor(np.log2(limit))  # tolerances are absolute
-            model.subject_to((costs / unit @ sizes).sum() <= most / unit, name=model.unused_name(name))
+    if order:
+        pairs = np.flatnonzero(stratum[1:] == stratum[:-1])
+        model.subject_to(spared[pairs] <= spared[pairs + 1], name=model.unused_name("order"))
+    for name, (costs, limit) in problem.named_limits.items():
+        most = limit if (costs == np.round(costs)).all() else limit * (1 + ROUNDING)  # whole sums are exact
+        unit = 1.0 if limit >= 1.0 else 2.0 ** np.floor(np.log2(limit))  # tolerances are absolute
+        model.subject_to((costs / unit @ records.sizes).sum() <= most / unit, name=model.unused_name(name))
     return records
 
 
@@ -133,7 +134,7 @@ def _reachable(problem: Strata) -> Array:
 @StratifiedAllocation.formulation(
     "milp", exact=True, cites="Bun et al. (2022), equation (3); a binary a record"
 )
-def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Handles:
+def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True, all_rows: bool = False) -> Handles:
     """A binary for each record; the relaxation has a whole optimum if all records cost the same.
 
     Parameters
@@ -141,35 +142,36 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
     reduce : bool, default True
         Write only the records that the Lagrangian bound leaves open: few, however large the strata are.
         Otherwise there are as many binaries as records, or `sample_size` for each stratum.
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, so that ``variances`` are
+        those of the sizes in any model.
 
     Returns
     -------
     Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
-    low, high = problem.floors, _reachable(problem)
-    weights, unit, premise = problem.variable_weights, 1.0, ""
+    low, high, found = problem.floors, _reachable(problem), None
+    weights = problem.variable_weights
     if reduce and problem.criterion == "weighted":
         filled = least_reciprocals(problem.gains, low, high, problem.limits())
-        if filled is not None:  # else the solver finds that there is no allocation
-            low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
-            premise = _WINDOWS
-    elif reduce and (found := leximax_windows(problem)) is not None:
-        low, high = found
-        premise = _WINDOWS
-    records = _write(problem, model, low, high)
+        # without them the solver finds that there is no allocation
+        found = filled and allocation_windows(problem.gains, low, high, problem.limits(), filled)
+    elif reduce:
+        found = leximax_windows(problem)
+    low, high = found or (low, high)
+    records = _write(problem, model, low, high, all_rows)
     if len(records.rank):  # a record's gain counts about 1, so that solvers' tolerances are small
         each = (problem.coefficients @ weights)[records.stratum] / (records.rank * (records.rank - 1))
         unit = float(np.median(each[each > 0])) if (each > 0).any() else 1.0
     else:
         unit = float(problem.variances(records.high) @ weights) or 1.0
     losses = records.variances * weights
+    scaled = losses * (1 / unit)
     return Handles(
-        objective=(losses * (1 / unit)).sum()
-        if problem.criterion == "weighted"
-        else leximax(losses * (1 / unit)),
+        objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
         decision=records.decision,
-        premise=premise,
+        premise=_WINDOWS if found else "",
         start=records.start,
         unit=unit,
         sizes=records.sizes,
@@ -178,7 +180,9 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
 
 
 @PrecisionAllocation.formulation("milp", exact=True, cites="Bethel (1989); a binary a record")
-def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True) -> Handles:
+def precise_milp(
+    problem: PrecisionAllocation, model: Model, reduce: bool = True, all_rows: bool = False
+) -> Handles:
     """A binary for each record, and a row for each variable's variance.
 
     Only those records have a binary that the Lagrangian bound leaves open.
@@ -187,6 +191,9 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
     ----------
     reduce : bool, default True
         Write only the records that the Lagrangian bound leaves open.
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, so that ``variances`` are
+        those of the sizes in any model.
 
     Returns
     -------
@@ -194,11 +201,9 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     costs, targets = problem.unit_costs, problem.targets
-    low, high, premise = problem.floors, problem.caps, ""
-    if reduce and not problem.infeasibility_reason():
-        low, high = precision_windows(problem)
-        premise = _WINDOWS
-    records = _write(problem, model, low, high)
+    narrow = reduce and not problem.infeasibility_reason()
+    low, high = precision_windows(problem) if narrow else (problem.floors, problem.caps)
+    records = _write(problem, model, low, high, all_rows)
     # In units of the target, as violations are measured; tolerances are absolute.
     unit = np.maximum(targets, PROVED * (targets + problem.constant))
     within = records.variances * (1 / unit) <= problem.allowed / unit
@@ -209,10 +214,8 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
     return Handles(
         objective=(records.sizes * (costs / price)).sum(),
         unit=price,
-        decision=lambda result: problem.allocation(
-            whole_and_precise(problem, records.decision(result).sizes.copy())
-        ),
-        premise=premise,
+        decision=lambda s: problem.allocation(whole_and_precise(problem, records.decision(s).sizes)),
+        premise=_WINDOWS if narrow else "",
         start=records.start,
         sizes=records.sizes,
         variances=records.variances,
@@ -220,11 +223,17 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
 
 
 @PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); a binary a record")
-def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
+def private_milp(problem: PrivateAllocation, model: Model, all_rows: bool = False) -> Handles:
     """The program without privacy, with rows that keep the squared noise scale above each stratum's need.
 
     That square falls ever less with each record, as the variance does. So a stratum's records are spared in
     order, and only its size must be whole.
+
+    Parameters
+    ----------
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, so that ``variance`` and
+        ``squared_scale`` are those of the sizes in any model.
 
     Returns
     -------
@@ -232,7 +241,7 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
         ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
     """
     low, high = problem.floors, _reachable(problem)
-    records = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
+    records = _write(problem, model, low, high, all_rows, all_rows or int((high - low).sum()) <= _FEW)
     sizes = model.variable(model.unused_name("sizes"), len(low), lower=low, upper=high, integer=True)
     model.subject_to(records.sizes == sizes, name=model.unused_name("sum_of_increments"))
     needs = problem.scales(records.rank, records.stratum) ** 2
@@ -241,6 +250,9 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
     squared = model.variable(model.unused_name("squared_scale"), lower=0)
     least = problem.scales(records.high) ** 2 / unit + records.by_stratum(rises / unit)
     model.subject_to(squared >= least, name=model.unused_name("noise"))
+    if all_rows:  # the square is the need of some stratum; all are at most 1
+        largest = model.variable(model.unused_name("largest"), len(low), binary=True)
+        model.subject_to(largest.sum() == 1, squared <= least + 1 - largest, name=model.unused_name("need"))
     variance = records.variances.sum()
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,

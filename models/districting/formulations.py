@@ -47,6 +47,7 @@ class _Base:
     cut: Expression
     population: Expression
     roots: Expression | None
+    all_rows: bool
 
     def handles(self, **parts: Any) -> Handles:
         problem, member = self.problem, self.member
@@ -68,14 +69,13 @@ class _Base:
             column = np.empty(len(problem.nodes), np.int64)
             for part in (list(p) for p in plan.parts if p):
                 inertia = problem.objective == "inertia"
-                root = part[0] if not inertia else part[problem.inertia[np.ix_(part, part)].sum(0).argmin()]
-                column[part] = root
+                column[part] = part[problem.inertia[np.ix_(part, part)].sum(0).argmin() if inertia else 0]
         return {self.member: column[:, None] == np.arange(self.member.shape[1])}
 
     def objective(self) -> Expression:
         problem = self.problem
         if problem.goal is not None:
-            return _total(self, problem.goal.function, problem.goal.sense == "min")
+            return _total(self, problem.goal.function, problem.goal.sense == "min" and not self.all_rows)
         if problem.objective == "cut":
             return (self.cut * (problem.arrays.costs / problem.cost_scale)).sum()
         if problem.objective == "inertia":
@@ -86,7 +86,7 @@ class _Base:
                 )
             return (self.member * problem.inertia).sum()
         if problem.objective == "splits":
-            met = _units_met(self, problem.county, False)
+            met = _units_met(self, problem.county, self.all_rows)
             return met.sum() - float(met.shape[0])
         if problem.objective == "least-change":
             return float(problem.total) - _kept(self)
@@ -101,17 +101,19 @@ def _rows(model: Model, name: str, rows: Any) -> None:
     model.subject_to(rows, name=model.unused_name(name))
 
 
-def _cut_rows(model: Model, graph: WeightedGraph, member: Variable) -> Expression:
-    """An edge is cut if its ends differ in any column."""
+def _cut_rows(model: Model, graph: WeightedGraph, member: Variable, exact: bool) -> Expression:
+    """An edge is cut if its ends differ in any column, and with `exact` only then."""
     cut = model.add_columns("cut", (len(graph.edges),), 0.0, 1.0, implied_integer=True)
     u, v = graph.edges.T
     if len(graph.edges):
         _rows(model, "cut_if_apart", cut[:, None] >= member[u] - member[v])
         _rows(model, "cut_if_apart", cut[:, None] >= member[v] - member[u])
+        if exact:
+            _rows(model, "uncut_if_together", cut[:, None] <= 2 - member[u] - member[v])
     return cut
 
 
-def _side_rows(base: _Base) -> None:
+def _side_rows(base: _Base) -> _Base:
     problem, model, member = base.problem, base.model, base.member
     for group in problem.must_link:
         _rows(model, "must_link", member[list(group[1:])] == member[group[0]])
@@ -119,6 +121,7 @@ def _side_rows(base: _Base) -> None:
         _rows(model, "cannot_link", member[a] + member[b] <= 1)
     for rule in problem.all_rules:
         _rule_rows(base, rule)
+    return base
 
 
 def _rule_rows(base: _Base, rule: Rule) -> None:
@@ -260,7 +263,7 @@ def _kept(base: _Base) -> Expression:
     return kept.sum()
 
 
-def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
+def _label_base(problem: Districting, model: Model, canonical: bool, all_rows: bool) -> _Base:
     g, k = problem.arrays, problem.districts
     n = g.size
     low, high = problem.windows.T.astype(float)
@@ -278,12 +281,11 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     _rows(model, "population_at_least", population >= low)
     _rows(model, "population_at_most", population <= high)
     _rows(model, "no_empty_district", member.sum(axis=0) >= 1)
-    base = _Base(problem, model, member, _cut_rows(model, g, member), population, None)
-    _side_rows(base)
-    return base
+    cut = _cut_rows(model, g, member, all_rows)
+    return _side_rows(_Base(problem, model, member, cut, population, None, all_rows))
 
 
-def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
+def _root_base(problem: Districting, model: Model, canonical: bool, all_rows: bool) -> _Base:
     problem.require(
         "a formulation with roots", "cut", "inertia", "deviation", "splits", "goal", takes=("each", "sum")
     )
@@ -302,9 +304,8 @@ def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     population: Expression = member.T @ g.weights.astype(float)
     _rows(model, "population_at_least", population >= low * root)
     _rows(model, "population_at_most", population <= high * root)
-    base = _Base(problem, model, member, _cut_rows(model, g, member), population, root)
-    _side_rows(base)
-    return base
+    cut = _cut_rows(model, g, member, all_rows)
+    return _side_rows(_Base(problem, model, member, cut, population, root, all_rows))
 
 
 def _too_far(graph: WeightedGraph, high: int, canonical: bool) -> Array:
@@ -344,7 +345,7 @@ def _arcs(graph: WeightedGraph) -> tuple[Array, sp.csr_array, sp.csr_array]:
     cites="SCF of Validi and Buchanan (2022), one flow for the whole plan",
     rules=("each", "one", "sum", "plan"),
 )
-def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+def flow(problem: Districting, model: Model, *, canonical: bool = True, all_rows: bool = False) -> Handles:
     """Labels, and one flow for the whole plan: k roots send a unit to every node over uncut edges.
 
     Each component of a district needs a root, and k districts share k roots. 2 m + n columns beside the
@@ -354,13 +355,16 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
     ----------
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, so that ``cut`` tells just
+        the cut edges in any model.
 
     Returns
     -------
     Handles
         The parts of the model and its objective; a decision is a plan.
     """
-    base = _label_base(problem, model, canonical)
+    base = _label_base(problem, model, canonical, all_rows)
     g, k = problem.arrays, problem.districts
     arcs, into, out_of = _arcs(g)
     n, m, most = g.size, len(g.edges), g.size - k
@@ -384,20 +388,25 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
     rank="published",
     rules=("each", "one", "sum", "plan"),
 )
-def flow_per_district(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+def flow_per_district(
+    problem: Districting, model: Model, *, canonical: bool = True, all_rows: bool = False
+) -> Handles:
     """Labels, and one flow for each district, from its first node to all the others.
 
     Parameters
     ----------
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, so that ``cut`` tells just
+        the cut edges in any model.
 
     Returns
     -------
     Handles
         The parts of the model and its objective; a decision is a plan.
     """
-    base = _label_base(problem, model, canonical)
+    base = _label_base(problem, model, canonical, all_rows)
     g, k = problem.arrays, problem.districts
     n = g.size
     arcs, into, out_of = _arcs(g)
@@ -419,20 +428,23 @@ def flow_per_district(problem: Districting, model: Model, *, canonical: bool = T
 @Districting.formulation(
     "shirabe", exact=True, cites="Shirabe (2009); Oehrlein and Haunert (2017)", rules=("each", "sum")
 )
-def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+def shirabe(problem: Districting, model: Model, *, canonical: bool = True, all_rows: bool = False) -> Handles:
     """Roots, and a flow from each root to the nodes of its district.
 
     Parameters
     ----------
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, so that ``cut`` tells just
+        the cut edges in any model.
 
     Returns
     -------
     Handles
         The parts of the model and its objective; a decision is a plan.
     """
-    base = _root_base(problem, model, canonical)
+    base = _root_base(problem, model, canonical, all_rows)
     g = problem.arrays
     n = g.size
     arcs, into, out_of = _arcs(g)
@@ -451,20 +463,25 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
 @Districting.formulation(
     "labels-separators", exact=True, cites="Carvajal et al. (2013)", rules=("each", "one", "sum", "plan")
 )
-def labels_separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+def labels_separators(
+    problem: Districting, model: Model, *, canonical: bool = True, all_rows: bool = False
+) -> Handles:
     """Labels, and cuts as they are needed: two nodes share a district only with a node of each separator.
 
     Parameters
     ----------
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, so that ``cut`` tells just
+        the cut edges in any model.
 
     Returns
     -------
     Handles
         The parts of the model and its objective; a decision is a plan.
     """
-    base = _label_base(problem, model, canonical)
+    base = _label_base(problem, model, canonical, all_rows)
     member, high = base.member, problem.population_bounds[1]
     weights = problem.arrays.weights
 
@@ -487,13 +504,16 @@ def labels_separators(problem: Districting, model: Model, *, canonical: bool = T
     rank="published",
     rules=("each", "one", "sum", "plan"),
 )
-def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+def relaxed(problem: Districting, model: Model, *, canonical: bool = True, all_rows: bool = False) -> Handles:
     """The base without contiguity: its bound holds for every plan, its plan may fall apart.
 
     Parameters
     ----------
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, so that ``cut`` tells just
+        the cut edges in any model.
 
     Returns
     -------
@@ -501,7 +521,7 @@ def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
         The parts of the model and its objective; a decision is a plan.
     """
     base = _root_base if problem.objective == "inertia" else _label_base
-    return base(problem, model, canonical).handles()
+    return base(problem, model, canonical, all_rows).handles()
 
 
 def _violated(

@@ -467,7 +467,7 @@ def _by_cuts(
 ) -> Outcome:
     """The integer program that takes the largest graphs, started from the plan known."""
     model = Model("plan")
-    handles = problem.declare(model, "labels-separators")
+    handles = problem.declare(model, "labels-separators", all_rows=False)
     assert isinstance(handles.objective, Expression)
     model.minimize(handles.objective)
     known = None if start is None else handles.start_at(start)

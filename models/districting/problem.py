@@ -1079,8 +1079,9 @@ class Districting(OfParts):
         """Write the problem into a model; by the formulation ``flow`` unless another is named.
 
         The handles hold ``member`` (node by district, or node by root in the root formulations), ``cut``
-        (edge, in the order of ``arrays.edges``), ``population`` (of each district or root) and, in the root
-        formulations, ``root``.
+        (edge, in the order of ``arrays.edges``: 1 if its ends lie apart, else 0), ``population`` (of each
+        district or root) and, in the root formulations, ``root``. The objective ``least-change`` may be
+        overstated where a model does not minimize it.
         """
         if method is None:
             method = "shirabe" if self.objective == "inertia" else "flow"

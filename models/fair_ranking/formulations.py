@@ -172,7 +172,7 @@ def assignment(problem: FairRanking, model: Model, reduce: bool = True) -> Handl
     """
     if problem.integer:
         raise DeclarationError("'assignment' finds lotteries; integer=True asks for one ranking: use 'milp'")
-    return _write(problem, model, reduce)
+    return write_assignment(problem, model, reduce)
 
 
 @FairRanking.formulation("milp", exact=True, cites="Celis, Straszak and Vishnoi (2018), section 2")
@@ -191,10 +191,11 @@ def milp(problem: FairRanking, model: Model, reduce: bool = True) -> Handles:
     """
     if not problem.integer:
         raise DeclarationError("'milp' finds one ranking; declare the problem with integer=True")
-    return _write(problem, model, reduce)
+    return write_assignment(problem, model, reduce)
 
 
-def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
+def write_assignment(problem: FairRanking, model: Model, reduce: bool) -> Handles:
+    """The program of `assignment`, or of `milp` if the problem asks for one ranking."""
     kept = problem.kept if reduce else np.arange(problem.size)
     n, k, name = len(kept), problem.length, model.unused_name
     x = model.variable(name("position"), (n, k), lower=0.0, upper=1.0, integer=problem.integer)
@@ -240,8 +241,7 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
             return Ranking(kept[np.argmax(result[x], axis=0)])
         return problem.lottery(marginals=tidy(kept, result[x], problem.size))
 
-    parts: dict[str, Any] = {"marginals": x, "exposures": e, "kept": kept, "demands": demands}
-    return Handles(objective, read, start, unit=unit, **parts)
+    return Handles(objective, read, start, unit=unit, marginals=x, exposures=e, kept=kept, demands=demands)
 
 
 def tidy(kept: Array, values: Array, size: int) -> Any:

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language import Model, Variable
-from forcopt.models.fair_ranking.formulations import tidy, unit_of
+from forcopt.language import Model, Variable, maximize
+from forcopt.models.fair_ranking.formulations import tidy, unit_of, write_assignment
 from forcopt.models.fair_ranking.problem import FairRanking, Ranking
 from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.problem import Handles
@@ -82,20 +82,34 @@ class Cells:
 @FairRanking.formulation(
     "prefix-counts", exact=True, cites="Celis, Straszak and Vishnoi (2018), section 4, on cells"
 )
-def prefix_counts(problem: FairRanking, model: Model) -> Handles:
+def prefix_counts(problem: FairRanking, model: Model, all_rows: bool = False) -> Handles:
     """Count the members of each cell in each prefix; a cell's best are worth a concave function of the count.
 
     By Abel's summation the utility is the sum over prefixes of the drop of the weight after them, times the
     best scores that the counts allow. Fractional counts are the means of a lottery, since probabilities of
     being among the first j that rise with j are the marginals of rankings.
 
+    Parameters
+    ----------
+    all_rows : bool, default False
+        Hold every ranking or lottery, also those that are not sorted by score within a cell, by a column for
+        each candidate and position as in `assignment` and `milp`. Without, ``objective`` can be maximized and
+        has no value before the optimum.
+
     Returns
     -------
     Handles
-        ``counts``, shape ``(cells, k)``; ``group_exposures``, total exposure by cell, shape ``(cells,)``.
+        ``counts``, shape ``(cells, k)``; ``group_exposures``, total exposure by cell, shape ``(cells,)``;
+        with `all_rows` also those of `assignment`.
     """
     cells = Cells(problem)
     k, w = cells.k, problem.position_weights
+    if all_rows:
+        whole = write_assignment(problem, model, reduce=False)
+        member = sp.csr_array((np.ones(problem.size), (problem.cells[1], np.arange(problem.size))))
+        whole.counts = member @ whole.marginals @ np.triu(np.ones((k, k)))
+        whole.group_exposures = member @ whole.exposures
+        return whole
     drop = w - np.append(w[1:], 0.0)
     low, high = cells.low, np.maximum(cells.high, cells.low)
     name = model.unused_name
@@ -145,13 +159,13 @@ def prefix_counts(problem: FairRanking, model: Model) -> Handles:
         return {n: cells.counts(problem.read(decision).marginals)}
 
     def read(result: Any) -> Any:
-        values = result[n]
         if problem.integer:
-            return ranking_of(cells, np.round(values))
-        ranked = tidy(np.concatenate(cells.members), cells.marginals(values), problem.size)
+            return ranking_of(cells, np.round(result[n]))
+        ranked = tidy(np.concatenate(cells.members), cells.marginals(result[n]), problem.size)
         return problem.lottery(marginals=ranked)
 
-    return Handles(objective + constant, read, start, unit=unit, counts=n, group_exposures=n @ drop)
+    # an objective, not an expression: before the optimum, members may be taken out of order
+    return Handles(maximize(objective + constant), read, start, unit=unit, counts=n, group_exposures=n @ drop)
 
 
 def ranking_of(cells: Cells, counts: Array) -> Ranking:

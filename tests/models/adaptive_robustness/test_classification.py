@@ -1,6 +1,6 @@
 """Halfspaces of least adaptive loss: programs, enumeration, brute force over subsets, surrogates."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -254,6 +254,62 @@ def test_leximax_of_robust_losses_over_groups(backend):
     plain = p.lossy(p.solve("milp").decision)
     assert worst <= max(plain[group == g].mean() for g in (0, 1)) + 1e-9
     assert sorted(said.levels, reverse=True)[0] == pytest.approx(worst, abs=1e-6)
+
+
+def lost_sets(p):
+    """Which points a halfspace in the plane can lose: a point keeps all of its room or clearly not.
+
+    The halfspaces of the maximum norm through all pairs of corners of balls, moved by a little.
+    """
+    corners = np.concatenate([p.features + p.balls[:, None] * t for t in product((-1, 1), repeat=2)])
+    found = set()
+    for a, b in combinations(corners, 2):
+        for turn in (-1e-3, 1e-3):
+            normal = np.array([b[1] - a[1], a[0] - b[0]]) + turn * (b - a)
+            for middle in (a, b, (a + b) / 2):
+                for shift in (-1e-4, 1e-4):
+                    for w in (normal, -normal):
+                        room = p.signs * ((p.features - middle) @ w / np.abs(w).sum() + shift) - p.balls
+                        if (np.abs(room) > 1e-5).all():
+                            found.add(tuple((room < 0).astype(int).tolist()))
+    return np.array([*found, tuple(p.labels), tuple(1 - p.labels)])
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4, 5])
+def test_lost_of_a_declared_block_are_the_points_that_the_decision_loses(seed):
+    """Also where rows or the objective want many lost."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(6, 2)).round(2), np.array([0, 1, 0, 1, 0, 1])
+    p = AdaptiveRobustClassification(X, y, 0.3, "linf")
+    table, first = lost_sets(p), np.arange(6) < 3
+    for sign in (1.0, -1.0):
+        m = fo.Model()
+        h = p.declare(m, "milp")
+        m.subject_to(h.lost[first].sum() == h.lost[~first].sum())
+        m.minimize(sign * h.lost.sum())
+        said = m.solve()
+        equal = table[table[:, first].sum(axis=1) == table[:, ~first].sum(axis=1)].sum(axis=1)
+        assert said.objective == pytest.approx((equal * sign).min())
+        assert p.lossy(h.decision(said)).tolist() == (said[h.lost] > 0.5).tolist()
+        assert said[h.w].tolist() == pytest.approx(h.decision(said).w * p.extent, abs=1e-6)
+    m = fo.Model()
+    h = p.declare(m, "milp")
+    m.subject_to(h.lost.sum() >= 3)
+    m.minimize(h.w[0])
+    said = m.solve(start=h.start_at(p.constant()))
+    assert p.lossy(h.decision(said)).tolist() == (said[h.lost] > 0.5).tolist()
+
+
+def test_lost_of_a_declared_cone_program_bounds_what_the_decision_loses():
+    X, y = np.random.default_rng(3).normal(size=(8, 2)), np.array([0, 1] * 4)
+    p = AdaptiveRobustClassification(X, y, 0.3, "l2")
+    m = fo.Model()
+    h = p.declare(m, "misocp")
+    m.subject_to(h.lost[:2].sum() == 0, h.lost.sum() >= 5)
+    m.minimize(h.w[0])
+    said = m.solve("scip")
+    assert said.status.has_solution
+    assert not (p.lossy(h.decision(said)) & (said[h.lost] < 0.5)).any()
 
 
 @pytest.mark.parametrize(

@@ -360,6 +360,78 @@ def test_a_block_takes_further_constraints():
     )
 
 
+def every_sizes(p, most=np.inf):
+    """All whole sizes, by another formula of the variances than the package's."""
+    for sizes in product(*[range(1, int(n) + 1) for n in p.sizes]):
+        if sum(sizes) <= most:
+            m, n, s = np.array(sizes, float), np.asarray(p.sizes, float), np.asarray(p.deviations, float)
+            each = ((n / n.sum()) ** 2 * (1 - m / n) / m)[:, None] * s.reshape(len(n), -1) ** 2
+            yield sizes, each.sum(axis=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_variances_of_a_declared_block_are_those_of_its_sizes(seed):
+    """With rows and objectives that want the variance large, or two of them equal."""
+    rng = np.random.default_rng(seed)
+    n, s = rng.integers(3, 7, 3), rng.uniform(1, 9, (3, 2)).round(1)
+    p = StratifiedAllocation(sizes=n, deviations=s, sample_size=8)
+    table = list(every_sizes(p, 8))
+    scale = float(np.mean([v.mean() for _, v in table]))
+    for within in (0.05, 0.2):
+        m = fo.Model()
+        h = p.declare(m)
+        m.subject_to(fo.abs(h.variances[0] - h.variances[1]) <= within * scale)
+        m.minimize(h.variances.sum())
+        said = m.solve()
+        near = [v.sum() for _, v in table if abs(v[0] - v[1]) <= within * scale]
+        assert said.status == "optimal" and said.objective == pytest.approx(min(near), rel=1e-6)
+        own = dict(table)[tuple(h.decision(said).sizes.astype(int))]
+        assert said[h.variances] == pytest.approx(own, rel=1e-6)
+    m = fo.Model()
+    h = p.declare(m)
+    m.maximize(h.variances[0])
+    assert m.solve().objective == pytest.approx(max(v[0] for _, v in table), rel=1e-6)
+
+
+def test_variances_of_precise_and_private_blocks_are_those_of_their_sizes():
+    p = PrecisionAllocation(sizes=[6, 5, 4], deviations=[3.0, 5.0, 2.0], targets=[0.6])
+    m = fo.Model()
+    h = p.declare(m)
+    m.maximize(h.variances[0])
+    most = max(v[0] for _, v in every_sizes(p) if v[0] <= 0.6)
+    said = m.solve()
+    assert said.objective == pytest.approx(most, rel=1e-6)
+    assert most == pytest.approx(dict(every_sizes(p))[tuple(h.decision(said).sizes.astype(int))][0])
+
+    q = PrivateAllocation(sizes=[8, 6, 5], deviations=[1, 2, 6], sample_size=10, value_bound=20, epsilon=2.0)
+    table = [(s, v[0], float(q.scales(np.array(s, float)).max()) ** 2) for s, v in every_sizes(q, 10)]
+    for part, at in (("variance", 1), ("squared_scale", 2)):
+        m = fo.Model()
+        h = q.declare(m)
+        m.maximize(getattr(h, part))
+        assert m.solve().objective == pytest.approx(max(row[at] for row in table), rel=1e-6)
+    m = fo.Model()
+    h = q.declare(m)
+    m.subject_to(h.squared_scale >= 1.3 * h.variance)
+    m.minimize(h.variance)
+    said = m.solve()
+    assert said.objective == pytest.approx(min(v for _, v, c in table if c >= 1.3 * v), rel=1e-6)
+    assert q.evaluate(h.decision(said)).objective == pytest.approx(
+        said[h.variance] + 2 * said[h.squared_scale], rel=1e-6
+    )
+
+
+def test_many_records_of_a_declared_private_block_are_spared_in_order():
+    """More than have a binary each in the problem's own program."""
+    p = PrivateAllocation(sizes=[150, 150], deviations=[1, 2], sample_size=200, value_bound=20, epsilon=2.0)
+    m = fo.Model()
+    h = p.declare(m)
+    m.subject_to(h.sizes == np.array([70, 90]))
+    m.maximize(h.variance)
+    said = m.solve()
+    assert said.objective == pytest.approx(p.evaluate([70, 90]).metrics["variance of the sample"], rel=1e-6)
+
+
 # -- what there is no allocation for, and what is no declaration -------------------------------------------
 
 

@@ -135,6 +135,28 @@ def test_composes_with_a_count_of_districts_above_a_share():
     assert s.objective == 2 and plan.decision(s).parts[0] == (0, 1, 4, 5)
 
 
+@pytest.mark.parametrize("method", FORMULATIONS)
+def test_rows_of_ones_own_on_cut_edges_count_just_these(method):
+    p = Districting(grid(2, 3, population=[1, 2, 3, 4, 5, 6]), 3, tolerance=0.7)
+    plans = [plan for parts in all_plans(p) if p.evaluate(plan := Plan.of(p, parts)).feasible]
+    people = np.arange(1, 7)
+    table = [(len(d.cut_edges), max(people[list(part)].sum() for part in d.parts)) for d in plans]
+    for cut in range(3, 7):
+        m = fo.Model()
+        h = p.declare(m, method)
+        m.subject_to(h.cut.sum() == cut)
+        m.minimize(h.population.max())
+        said, best = m.solve(), [worst for c, worst in table if c == cut]
+        assert said.status == ("optimal" if best else "infeasible")
+        if best:
+            plan = h.decision(said)
+            assert (len(plan.cut_edges), said.objective) == (cut, pytest.approx(min(best)))
+    m = fo.Model()
+    h = p.declare(m, method)
+    m.maximize(h.objective)
+    assert m.solve().objective == max(c for c, _ in table)
+
+
 def test_fixed_labels_keep_their_meaning():
     p = Districting(grid(1, 4), 2, tolerance=0, side_constraints=[Fixed(0, 1)])
     for method in FORMULATIONS:

@@ -1,4 +1,5 @@
 import json
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -357,6 +358,50 @@ def test_leximin_of_group_exposures():
     assert np.allclose(found[0], found[1], atol=1e-5)
     unfair = p.solve("sort").evaluation.metrics
     assert found[0][0] > min(v for name, v in unfair.items() if name.startswith("exposure")) + 0.05
+
+
+@pytest.mark.parametrize("method", ["milp", "prefix-counts"])
+def test_a_declared_ranking_may_be_one_that_is_not_sorted_within_its_cell(method):
+    scores, groups = np.array([9.0, 7.0, 4.0, 2.0, 1.0]), list("mmfff")
+    p = FairRanking(scores, groups={"sex": groups}, positions=3, integer=True)
+    w = p.position_weights
+    values = [float(w @ scores[list(order)]) for order in permutations(range(5), 3)]
+    for sign, bound in ((1, 12.0), (-1, 0.0)):
+        m = fo.Model()
+        h = p.declare(m, method)
+        m.subject_to(h.objective * h.unit <= (bound or 100.0))
+        m.maximize(sign * h.objective * h.unit)
+        said = m.solve()
+        best = max(v for v in values if v <= 12) if bound else -min(values)
+        assert said.objective == pytest.approx(best)
+        assert sign * p.evaluate(h.decision(said)).objective == pytest.approx(best)
+
+
+def test_counts_of_a_declared_ranking_are_those_of_its_cells():
+    scores, groups = np.array([9.0, 7.0, 4.0, 2.0, 1.0]), np.array(list("mmfff"))
+    for integer in (True, False):
+        p = FairRanking(
+            scores,
+            groups={"sex": groups.tolist()},
+            positions=3,
+            integer=integer,
+            constraint=ExposureParity(2.0),
+        )
+        names, codes, _ = p.cells
+        m = fo.Model()
+        h = p.declare(m, "prefix-counts")
+        m.subject_to(h.counts[codes[2], 1] >= 1)
+        m.minimize(h.group_exposures[codes[0]] - 0.01 * h.objective)
+        said = m.solve()
+        x = p.read(h.decision(said)).marginals.toarray()
+        for c in range(len(names)):
+            assert said[h.counts][c] == pytest.approx(np.cumsum(x[codes == c].sum(axis=0)), abs=1e-6)
+            assert said[h.group_exposures][c] == pytest.approx(
+                x[codes == c].sum(axis=0) @ p.position_weights, abs=1e-6
+            )
+    m = fo.Model()
+    with pytest.raises(TypeError):  # without all rows it has no value before the optimum
+        m.subject_to(p.declare(m, "prefix-counts", all_rows=False).objective <= 1)
 
 
 def test_candidates_who_act():
