@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from forcopt.arrays import whole_number
 from forcopt.backends.registry import backends, get_backend
+from forcopt.clock import Deadline
 from forcopt.compile.compiler import compile_model
 from forcopt.errors import (
     DeclarationError,
@@ -167,8 +167,8 @@ def check_limits(time_limit: float | None, memory_limit: float | str | None) -> 
             "a script that defines its own problem or method is imported by the process of each run: "
             "put its call of compare under  if __name__ == '__main__':"
         )
-    positive = isinstance(time_limit, Real) and time_limit > 0
-    require(time_limit is None or positive, "time_limit", time_limit, "be a positive number")
+    Deadline(time_limit)  # refuses what is no number
+    require(time_limit is None or time_limit > 0, "time_limit", time_limit, "be positive")
     return None if memory_limit is None else bytes_of(memory_limit)
 
 

@@ -333,7 +333,7 @@ def test_a_run_is_immutable():
     ("given", "words"),
     [
         ({"repeats": 1.5}, "repeats is 1.5; it must be a whole number"),
-        ({"time_limit": "5"}, "time_limit is '5'; it must be a positive number"),
+        ({"time_limit": "5"}, "time_limit is '5'; it must be a number >= 0"),
         ({"methods": [3]}, r"methods is \[3\]; it must be a list of names"),
         ({"methods": "greedy"}, "methods is 'greedy'; it must be a list of names"),
         ({"problems": 3}, "problems is 3; it must be a problem"),
