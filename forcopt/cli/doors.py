@@ -346,7 +346,5 @@ def _budget_from(text: str) -> tuple[dict[str, float], Any]:
     numbers = {name: float(value) for name, value in pairs.items()}
     for name, value in numbers.items():
         if not 0 < value <= _MOST[name]:
-            raise DeclarationError(
-                f"--budget is {text!r}; {name} must be above 0 and at most {_MOST[name]:g}"
-            )
+            raise DeclarationError(f"--budget is {text!r}; {name} must be in (0, {_MOST[name]:g}]")
     return numbers, make

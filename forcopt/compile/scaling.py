@@ -125,9 +125,7 @@ def geometric(program: Program, counts: Array | None = None) -> Scaling:
     counts : Array, optional
         The entries that decide, shape ``(entries,)``; by default all that are not zero.
     """
-    rows, fixed = program.rows, program.integer != 0
-    for products in program.products:
-        fixed[np.concatenate(products.columns)] = True
+    rows, fixed = program.rows, _fixed(program)
     owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
     size = np.abs(rows.data)
     log = np.log2(size, out=np.full(size.size, np.nan), where=size > 0 if counts is None else counts)
@@ -139,11 +137,31 @@ def geometric(program: Program, counts: Array | None = None) -> Scaling:
     return Scaling(np.exp2(np.round(by_row)), np.exp2(np.round(by_column)))
 
 
+def _fixed(program: Program) -> Array:
+    """The columns that keep their unit."""
+    fixed = program.integer != 0
+    for products in program.products:
+        fixed[np.concatenate(products.columns)] = True
+    return fixed
+
+
+def _lifted(program: Program) -> Scaling | None:
+    """Bring columns whose bounds and rows whose entries are below `_LEAST` near 1; None if there are none."""
+    reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
+    small = (reach > 0) & (reach < _LEAST) & ~_fixed(program)
+    if not small.any() and np.abs(program.rows.data).min(initial=1.0) >= _LEAST:
+        return None
+    lifted = Scaling(np.ones(program.rows.count), np.exp2(np.round(np.log2(np.where(small, reach, 1.0)))))
+    factors = lifted.factors(program.rows)
+    factors = np.where(factors > 1 / _LEAST, factors, 1.0)
+    return replace(lifted, rows=factors) if small.any() or (factors > 1).any() else None
+
+
 def scaling_of(program: Program, smallest: float) -> Scaling | None:
     """The `geometric` scaling, if an entry is at or below `smallest` in size and must be read.
 
-    Else rows whose largest entry is below 2**-16 are multiplied, since tolerances of rows are absolute; None
-    if there is no such row.
+    Else columns whose bounds are below 2**-16, and rows whose entries are, get another unit, since tolerances
+    of rows and bounds are absolute; None if there is no such row or column.
 
     Parameters
     ----------
@@ -159,14 +177,14 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     """
     rows = program.rows
     size = np.abs(rows.data)
-    if not smallest or not size.size or size.min() >= _LEAST:
+    if not smallest:
         return None
+    if not size.size or size.min() > smallest:
+        return _lifted(program)
     owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
     counts = _counts(program, size, owner, smallest)
     if size[counts].min(initial=np.inf) > smallest:
-        factors = 1 / row_scales(rows)
-        small = factors > 1 / _LEAST
-        return Scaling(np.where(small, factors, 1.0), np.ones(program.columns)) if small.any() else None
+        return _lifted(program)
     scaling = geometric(program, counts & (size > 0))
     after = np.where(counts, size * scaling.rows[owner] * scaling.columns[rows.indices], np.inf)
     if after.min() <= smallest:

@@ -82,9 +82,7 @@ class Hierarchy(Declared):
             missing = np.bincount(parent, minlength=above) == 0
             if missing.any():
                 at = int(np.argmax(missing))
-                raise DeclarationError(
-                    f"unit {self.name(level - 1, at)} of level {level - 1} has no children"
-                )
+                raise DeclarationError(f"unit {self.name(level - 1, at)} of level {level - 1} has no child")
             above = len(parent)
         if self.names:
             found = tuple(map(len, self.names))

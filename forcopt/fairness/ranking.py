@@ -287,9 +287,7 @@ class ProportionalExposure(ExposureParity):
 
     def _aim(self, candidates: Candidates, codes: Array, sizes: Array) -> Array:
         if candidates.scores is None:
-            raise DeclarationError(
-                "constraint: proportional exposure needs scores, not utilities by position"
-            )
+            raise DeclarationError("constraint: proportional exposure needs scores, no utilities by position")
         means = np.bincount(codes, candidates.scores, minlength=len(sizes)) / sizes
         if (means < 0).any() or candidates.scores.mean() <= 0:
             raise DeclarationError(

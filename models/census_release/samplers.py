@@ -75,9 +75,7 @@ def disconnected_districts(
                 taken.append(unit)
                 total += people[unit]
         if not low <= total <= high:
-            raise DeclarationError(
-                f"bounds are {bounds}; units drawn in random order end at {total:g} people"
-            )
+            raise DeclarationError(f"bounds are {bounds}; units in random order end at {total:g} people")
         yield _region(hierarchy, level, taken)
 
 

@@ -302,9 +302,7 @@ class FairRanking(Problem):
         if self.constraint is not None:
             self.constraint.check(self.candidates)
             if not self.integer and any(isinstance(c, InGroupFairness) for c in self.notions):
-                raise DeclarationError(
-                    "constraint: in-group fairness is of one ranking; declare integer=True"
-                )
+                raise DeclarationError("constraint: in-group fairness is of one ranking; set integer=True")
         return self
 
     @classmethod

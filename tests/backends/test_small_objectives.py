@@ -86,3 +86,22 @@ def test_small_rows_and_bounds_decide_linear_programs(backend, tiny):
     s = m.solve(backend)
     assert s.status is fo.Status.OPTIMAL
     assert s.objective == pytest.approx(2 / 3 if tiny == "row" else 9.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip", "gscip", "pyomo:glpk", "pyomo:cbc"])
+@pytest.mark.parametrize("unit", [1e-5, 1e-7, 1e-9])
+def test_small_bounds_hold_beside_integers(backend, unit):
+    """A violation of 1e-6 would be many times the range of the continuous variable."""
+    if backends()[backend].missing():
+        pytest.skip(f"{backend} is not installed")
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=2, integer=True)
+    y = m.variable("y", 2, lower=0, upper=[3 * unit, 1.0])
+    m.subject_to(2 * x[0] + 6 * x[1] - 5 / unit * y[0] + 2 * y[1] <= 1)
+    m.maximize(x[0] + 7 * x[1] - 3 / unit * y[0] + y[1])
+    points = itertools.product(range(3), range(3), (0.0, 1.0))  # y[0] is as small as the row allows
+    least = [(a, b, c, max(0, 2 * a + 6 * b + 2 * c - 1) / 5) for a, b, c in points]
+    s = m.solve(backend)
+    best = max(a + 7 * b - 3 * d + c for a, b, c, d in least if d <= 3)
+    halves = max(a + 7 * b - 3 * 0 + (1 - 2 * a - 6 * b) / 2 for a, b, c, d in least if 2 * a + 6 * b <= 1)
+    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(max(best, halves), rel=1e-6)

@@ -53,9 +53,7 @@ class Laplace(Noise):
         if "epsilon" in fields:
             epsilon = fields.pop("epsilon")
             if "scale" in fields:
-                raise DeclarationError(
-                    "Laplace: epsilon and scale are both given; one is the other's inverse"
-                )
+                raise DeclarationError("Laplace: epsilon and scale are both given; they are inverse")
             if not (isinstance(epsilon, int | float | np.number) and np.isfinite(epsilon) and epsilon > 0):
                 raise DeclarationError(f"Laplace: epsilon is {epsilon!r}; it must be positive and finite")
             fields["scale"] = 1.0 / float(epsilon)

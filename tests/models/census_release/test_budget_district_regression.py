@@ -240,7 +240,7 @@ def test_gaussian_noise_of_a_given_mean_error():
     ("make", "words"),
     [
         (lambda: Hierarchy(parents=([0, 0], [0, 2])), "unit 1 of level 2 has parent 2"),
-        (lambda: Hierarchy(parents=([0, 0], [0, 0])), "unit 1 of level 1 has no children"),
+        (lambda: Hierarchy(parents=([0, 0], [0, 0])), "unit 1 of level 1 has no child"),
         (lambda: Hierarchy(parents=([0, 0],), counts=[1, -1]), "unit 1: a count is -1"),
         (lambda: Hierarchy(parents=([0, 0],), counts=[1, 0.5]), "must be an integer"),
         (lambda: Hierarchy.from_edges([("r", "a"), ("s", "a")]), "unit a has two parents"),
