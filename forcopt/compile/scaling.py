@@ -139,7 +139,7 @@ def geometric(program: Program, counts: Array | None = None) -> Scaling:
 
 def _fixed(program: Program) -> Array:
     """The columns that keep their unit."""
-    fixed = program.integer != 0
+    fixed: Array = program.integer != 0
     for products in program.products:
         fixed[np.concatenate(products.columns)] = True
     return fixed
