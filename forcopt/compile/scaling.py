@@ -148,7 +148,8 @@ def _fixed(program: Program) -> Array:
 def _lifted(program: Program) -> Scaling | None:
     """Bring columns whose bounds and rows whose entries are below `_LEAST` near 1; None if there are none."""
     reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
-    small = (reach > 0) & (reach < _LEAST) & ~_fixed(program)
+    small = (reach > 0) & (reach < _LEAST) & ~_fixed(program) & (program.lower < program.upper)
+    small &= program.is_integer  # else multipliers prove the optimum
     if not small.any() and np.abs(program.rows.data).min(initial=1.0) >= _LEAST:
         return None
     lifted = Scaling(np.ones(program.rows.count), np.exp2(np.round(np.log2(np.where(small, reach, 1.0)))))

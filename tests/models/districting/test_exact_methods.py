@@ -363,7 +363,7 @@ def test_time_limits_leave_a_plan_without_proof():
 def test_limits_of_the_methods():
     with pytest.raises(DeclarationError, match="at most 128 nodes"):
         Districting(grid(12, 12), 2, tolerance=0).solve("set-partitioning")
-    with pytest.raises(DeclarationError, match="16 are possible"):
+    with pytest.raises(DeclarationError, match="grow beyond 16 vertices"):
         Districting(unit(nx.complete_graph(18)), 2, tolerance=0).solve("frontier")
     with pytest.raises(DeclarationError, match="takes the objective cut"):
         Districting(grid(2, 2), 2, tolerance=0, objective="deviation").solve("frontier")
