@@ -165,9 +165,7 @@ class CausalModel(Declared):
         g = self.dag
         if not nx.is_directed_acyclic_graph(g):
             cycle = [edge[0] for edge in nx.find_cycle(g)]
-            raise DeclarationError(
-                f"graph has the cycle {' -> '.join([*cycle, cycle[0]])}; it must have none"
-            )
+            raise DeclarationError(f"graph has a cycle {' -> '.join([*cycle, cycle[0]])}; it must have none")
         for name in (*self.sensitive, *self.latent, self.outcome):
             if name not in g:
                 raise DeclarationError(f"{name!r} is no node of the graph; these are {', '.join(sorted(g))}")

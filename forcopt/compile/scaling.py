@@ -26,8 +26,8 @@ _NEGLIGIBLE = 1e-8
 """Entries that a solver drops do no harm if together they move their row by no more than this."""
 
 _LEAST = 2.0**-16
-"""Solvers count a reduced cost, or a violation of a row, of 1e-7 or 1e-6 as zero. This decides nothing if the
-largest cost, or the largest entry of the row, is far above it."""
+"""Solvers count a reduced cost, or a violation of a row or bound, of 1e-7 or 1e-6 as zero. This decides
+nothing if the largest cost, the largest entry of the row, or the bound is far above it."""
 
 _ROUNDS = 10
 """Passes of geometric scaling."""
