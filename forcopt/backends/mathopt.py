@@ -215,8 +215,8 @@ def _improved(program: Program, monitor: SolveMonitor) -> Any:
         with monitor.capture():
             x = np.zeros(program.columns)
             x[list(data.primal_solution_vector.ids)] = data.primal_solution_vector.values
-            known = data.mip_stats.HasField("dual_bound")  # else it reads as 0
-            monitor.improved(program.stages[0].value(x), data.mip_stats.dual_bound if known else -np.inf)
+            bound = data.mip_stats.dual_bound or -np.inf  # it is 0 before SCIP has one
+            monitor.improved(program.stages[0].value(x), bound)
         return callback_pb2.CallbackResultProto(terminate=monitor.stop)
 
     return call
