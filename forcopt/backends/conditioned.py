@@ -78,6 +78,11 @@ class ScaledSession(Session):
         if (tell := options.on_improvement) is not None:
             options = replace(options, on_improvement=lambda step: tell(_times(step, unit)))
         result = self.inner.solve(options)
+        own = self.inner.program.rows.from_row(self.program.rows.count)  # of lazy families
+        if own.count:
+            factors = np.ones(own.count)
+            super().add_rows(Scaling(factors, 1 / columns).block(own, factors))
+            self._factors = np.concatenate([self._factors, factors])
         result.bound *= unit
         result.trace = [_times(step, unit) for step in result.trace]
         if result.x is not None:

@@ -145,17 +145,31 @@ def _fixed(program: Program) -> Array:
     return fixed
 
 
+def small_units(lower: Array, upper: Array, fixed: Array) -> Array:
+    """The power of two nearest to the bounds of a column, if they are below `_LEAST`; 1 for all others."""
+    reach = np.maximum(np.abs(lower), np.abs(upper))
+    small = (reach > 0) & (reach < _LEAST) & ~fixed & (lower < upper)
+    return np.asarray(np.exp2(np.round(np.log2(np.where(small, reach, 1.0)))))
+
+
+def small_rows(rows: RowBlock, units: Array) -> Array:
+    """The powers of two that bring the largest entries of small rows near 1; 1 for all others.
+
+    A row is small if its entries in the units of the columns are below `_LEAST`, or below those as given.
+    """
+    scales = row_scales(replace(rows, data=rows.data * units[rows.indices]))
+    is_small = (scales < _LEAST) | (scales < np.minimum(row_scales(rows), 1.0))
+    return np.where(is_small, 1 / scales, 1.0)
+
+
 def _lifted(program: Program) -> Scaling | None:
     """Bring columns whose bounds and rows whose entries are below `_LEAST` near 1; None if there are none."""
-    reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
-    small = (reach > 0) & (reach < _LEAST) & ~_fixed(program) & (program.lower < program.upper)
-    small &= program.is_integer  # else multipliers prove the optimum
-    if not small.any() and np.abs(program.rows.data).min(initial=1.0) >= _LEAST:
+    # Without integers multipliers prove the optimum.
+    units = small_units(program.lower, program.upper, _fixed(program) | (not program.is_integer))
+    if (units == 1).all() and np.abs(program.rows.data).min(initial=1.0) >= _LEAST:
         return None
-    lifted = Scaling(np.ones(program.rows.count), np.exp2(np.round(np.log2(np.where(small, reach, 1.0)))))
-    factors = lifted.factors(program.rows)
-    factors = np.where(factors > 1 / _LEAST, factors, 1.0)
-    return replace(lifted, rows=factors) if small.any() or (factors > 1).any() else None
+    factors = small_rows(program.rows, units)
+    return Scaling(factors, units) if (units < 1).any() or (factors > 1).any() else None
 
 
 def scaling_of(program: Program, smallest: float) -> Scaling | None:

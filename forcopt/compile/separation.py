@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.compile.assemble import assemble
+from forcopt.compile.scaling import small_rows, small_units
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
@@ -38,7 +40,9 @@ def violated_constraints(
         If an oracle takes back what it yielded before.
     """
     point = model.complete(x[: model.column_count])
-    found = []
+    columns, found = model.columns(), []
+    whole = columns.integer != 0
+    units = small_units(columns.lower, columns.upper, whole | (not whole.any()))
     for family in model.lazies:
         label = f"lazy family {family.name!r}"
         family.deadline, family.withdrawn = deadline or Deadline(), False
@@ -47,8 +51,20 @@ def violated_constraints(
                 raise DeclarationError(f"{label} gave {constraint!r}, not a constraint")
             model.lift(constraint.expression)
             model.check_curvature(constraint.expression, 0, label)
-            if constraint.relative_violation(point).max(initial=0.0) > tolerance:
-                found.append(constraint)
+            if constraint.relative_violation(point).any():
+                row = _lifted(constraint, units)
+                if row.relative_violation(point).max(initial=0.0) > tolerance:
+                    found.append(row)
         if family.withdrawn:
             raise Withdrawn
     return found
+
+
+def _lifted(constraint: Constraint, units: Array) -> Constraint:
+    """Multiply rows that are small in the units of their columns by powers of two, as `scaling_of` does."""
+    rows = assemble([(constraint.expression, *constraint.row_bounds())])
+    factors = small_rows(rows, units).reshape(constraint.shape)
+    if (factors == 1).all():
+        return constraint
+    low, high = constraint.lower * factors, constraint.upper * factors
+    return Constraint(constraint.expression * factors, low, high)

@@ -67,7 +67,7 @@ def cutting_planes(
             cuts = violated_constraints(model, x, tolerance, deadline)
         except TimeoutError:
             result.message = deadline.end
-        if cuts == []:
+        if cuts == [] or session.program.violation(x) > tolerance:  # again the same point, for the checks
             result.bound = bound
             return result
         if cuts is None or result.status is not Status.OPTIMAL:

@@ -315,3 +315,29 @@ def test_an_oracle_out_of_time():
     left.clear()
     m.violations(np.zeros(2))
     assert left == [None]  # the deadline belonged to that solve
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip", "gscip"])
+@pytest.mark.parametrize("unit", [1e-7, 1e-9])
+def test_rows_of_small_coefficients_count(backend, unit):
+    """A violation below every tolerance counts if the entries of its row are as small."""
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=[2, 3, 1], integer=True)
+    row = (unit * np.array([6.0, 5.0, -3.0])) @ x <= 7 * unit
+    m.lazy(lambda value: [row])
+    m.maximize([-2, 7, 6] @ x)
+    s = m.solve(backend)
+    assert s.status == "optimal" and s[x].tolist() == [0, 2, 1]
+
+
+def test_a_better_point_than_a_claim_beside_lazy_rows():
+    """CBC 2.10 says 14 of the program with this row; the oracle accepts the point of 15."""
+    if get_backend("pyomo:cbc").missing():
+        pytest.skip("needs CBC")
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=[1, 3, 3], integer=True)
+    row = 5 * x[1] - 2 * x[2] <= 9
+    m.lazy(lambda value: [row] if 5 * value(x)[1] - 2 * value(x)[2] > 9 else [])
+    m.maximize([5, 7, -4] @ x)
+    s = m.solve("pyomo:cbc")
+    assert s.status == "optimal" and s.objective == pytest.approx(15)

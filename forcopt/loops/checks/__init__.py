@@ -137,8 +137,10 @@ def _first_doubt(checks: Sequence[Check], program: Program, claim: Claim) -> Dou
 def _undoubted(program: Program, claim: Claim) -> Claim | None:
     """The claim of another solver, decided; None if it settles nothing or is in doubt."""
     claim = remedied(DECIDING, program, claim)
-    settling = {Status.INFEASIBLE} if claim.model.lazies else _SETTLING  # no oracle was asked
-    if claim.status not in settling or _first_doubt(PROVING, program, claim) is not None:
+    listed = claim.status is Status.INFEASIBLE or not claim.model.lazies
+    if not listed and (claim.result.x is None or claim.is_cut_off(claim.result.x)):
+        return None
+    if claim.status not in _SETTLING or _first_doubt(PROVING, program, claim) is not None:
         return None
     return claim
 

@@ -13,6 +13,7 @@ from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, SolveOptions
 from forcopt.clock import Deadline
 from forcopt.compile.program import Program
+from forcopt.compile.separation import Withdrawn, violated_constraints
 from forcopt.language.model import Model
 from forcopt.loops.tolerances import VERTICES
 from forcopt.status import Status
@@ -134,6 +135,13 @@ class Claim:
         if held is not None:  # not as a solver rounded them
             np.copyto(point, self.compiled.lower[: len(held)], where=held)
         return self.model.complete(point)
+
+    def is_cut_off(self, x: Array) -> bool:
+        """Whether a lazy family cuts a program's point off, or gives no answer."""
+        try:
+            return bool(violated_constraints(self.model, x, self.backend.accuracy, self.deadline))
+        except (TimeoutError, Withdrawn):
+            return True
 
     @property
     def integers(self) -> Array:
