@@ -1,9 +1,12 @@
 """Linear and integer programs with published optima, from a folder of one's own, on all backends; and proofs.
 
-    python benchmarks/netlib/run.py --out benchmarks/netlib/results.md --folder ~/netlib
+    python benchmarks/netlib/run.py --out benchmarks/netlib/results.md --archive scipy-1.17.1.tar.gz
+    python benchmarks/netlib/run.py --out results.md --folder ~/netlib
 
-The folder holds ``.mps`` files (netlib's are at https://www.netlib.org/lp, MIPLIB's at
-https://miplib.zib.de), and a ``.solu`` file with lines such as ``=opt= afiro -464.75314286``. Each file is
+SciPy's source archive holds netlib's linear programs with their optima (``pip download --no-deps --no-binary
+scipy scipy==1.17.1`` fetches it); they are written as files into a folder beside it. A folder holds ``.mps``
+files (MIPLIB's are at https://miplib.zib.de), and a ``.solu`` file with lines such as
+``=opt= afiro -464.75314286``. Each file is
 read by `fo.read` and solved by every backend; the table gives the relative error of each. HiGHS's solution is
 certified with ``decimals=True``: the numbers of a file count as the decimals that it prints. Rows that are
 finished stand in ``rows.json`` beside the page and are not run again. Seconds are CPU seconds of one thread.
@@ -16,15 +19,17 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import time
 import warnings
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from benchmarks.report import Page, data, parser, progress, row, table
+from benchmarks.report import Page, parser, progress, row, table
 
 LINEAR, INTEGER = ("highs", "clarabel", "glop"), ("highs", "scip")
 TOLERANCE = 1e-6
@@ -93,6 +98,47 @@ def run(path: Path, limit: float, wall: float) -> dict[str, Any]:
     return out
 
 
+def unpacked(archive: Path) -> Path:
+    """Write the linear programs of SciPy's source archive, and their optima, into a folder beside it."""
+    import numpy as np
+
+    import forcopt as fo
+
+    folder = archive.with_name("netlib")
+    folder.mkdir(exist_ok=True)
+    optima = []
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            where, _, file = member.name.rpartition("/")
+            if not where.endswith("linprog_benchmark_files") or not file.endswith(".npz"):
+                continue
+            held = tar.extractfile(member)
+            assert held is not None
+            given = np.load(BytesIO(held.read()), allow_pickle=True)
+            if "obj" not in given.files:
+                continue
+            name = file[:-4].lower().replace("_", "-")
+            bounds = given["bounds"].reshape(-1, 2)
+            low, high = (
+                np.array([free if b is None else b for b in side], dtype=float)
+                for side, free in zip(bounds.T, (-np.inf, np.inf), strict=True)
+            )
+            m = fo.Model(name)
+            columns = len(given["c"])
+            x = (
+                m.variable("x", columns, lower=low, upper=high)
+                if len(bounds)
+                else m.variable("x", columns, lower=0)
+            )
+            m.subject_to(given["A_ub"] @ x <= given["b_ub"])
+            m.subject_to(given["A_eq"] @ x == given["b_eq"])
+            m.minimize(given["c"] @ x)
+            m.write(folder / f"{name}.mps")
+            optima.append(f"=opt= {name} {float(given['obj'])!r}\n")
+    (folder / "netlib.solu").write_text("".join(optima))
+    return folder
+
+
 def published(folder: Path) -> dict[str, float]:
     """The optima in the ``.solu`` files of a folder."""
     from forcopt.study.solver_benchmark import published
@@ -136,7 +182,9 @@ def judged(r: dict[str, Any], known: dict[str, float]) -> tuple[dict[str, str], 
 def main() -> None:
     """Run every file that has no row yet, and write the page."""
     options = parser(__doc__)
-    options.add_argument("--folder", type=Path, help="of .mps files; ../shared/data/netlib if left out")
+    source = options.add_mutually_exclusive_group()
+    source.add_argument("--folder", type=Path, help="of .mps files")
+    source.add_argument("--archive", type=Path, help="SciPy's source archive")
     options.add_argument("--time-limit", type=float, default=300.0, help="seconds for each backend")
     options.add_argument("--wall", type=float, default=1200.0, help="seconds for a file, with its proof")
     options.add_argument("--work", nargs=3, help="used by the processes that this starts")
@@ -144,7 +192,9 @@ def main() -> None:
     if given.work:
         work(given.work[0], given.work[1].split(","), float(given.work[2]))
         return
-    folder = given.folder or data("netlib")
+    if given.folder is None and given.archive is None:
+        options.error("give --folder or --archive")
+    folder = given.folder or unpacked(given.archive)
     files = sorted((p for p in folder.iterdir() if ".mps" in p.name), key=lambda p: p.stat().st_size)
     page = Page("Published optima", given.out, "forcopt", "highspy", "ortools", "clarabel")
     known, store = published(folder), given.out.with_name("rows.json")
