@@ -329,6 +329,25 @@ def test_a_time_limit_is_kept_with_a_valid_bound(class_name, method):
 
 
 @pytest.mark.parametrize(
+    ("class_name", "method"), [m for m in METHODS if "start" in CLASSES[m[0]].methods[m[1]].common]
+)
+def test_a_feasible_start_is_kept_when_no_time_is_left(class_name, method):
+    for _, p in takers(class_name, method):
+        known = p.solve(time_limit=5.0)
+        if known.evaluation is None or not known.evaluation.feasible:
+            continue
+        try:
+            s = p.solve(method, start=known.decision, time_limit=1e-6)
+        except (fo.DeclarationError, fo.UnsupportedError, fo.NotInstalledError):
+            continue
+        assert s.evaluation is not None and s.evaluation.feasible, f"{s.status}: {s.message}"
+        sign = 1 if p.sense == "min" else -1
+        assert sign * s.objective <= sign * known.objective + 1e-6 * max(1.0, abs(known.objective))
+        return
+    pytest.skip("no shipped problem has a start for the method")
+
+
+@pytest.mark.parametrize(
     ("class_name", "method"), [m for m in METHODS if "reduce" in CLASSES[m[0]].methods[m[1]].options]
 )
 def test_a_declared_block_keeps_all_decisions_for_other_objectives(class_name, method):

@@ -704,13 +704,14 @@ class Problem(Declared):
         model, handles = self.formulate(method.name, **own)
         from forcopt.loops.solve import default_backend
 
-        backend = common.pop("backend", None) or default_backend(model)
+        backend, start = common.pop("backend", None) or default_backend(model), common.get("start")
+        if start is not None:
+            common["start"] = handles.start_at(start)
         if deadline.passed:
             message = f"{deadline.end} while the model was built"
-            outcome = Outcome(None, status=Status.LIMIT, message=message)
+            kept = start if start is not None and self._evaluated(start).feasible else None
+            outcome = Outcome(kept, status=Status.LIMIT if kept is None else Status.FEASIBLE, message=message)
             return self._from_outcome(method, outcome, backend, deadline)
-        if "start" in common:
-            common["start"] = handles.start_at(common["start"])
         if "on_improvement" in common:
             show = common["on_improvement"]
             common["on_improvement"] = lambda step: show(self._in_units(step, handles.unit))
@@ -724,15 +725,19 @@ class Problem(Declared):
         except TimeoutError as error:
             status, message = Status.LIMIT, str(error)
         evaluation = None if decision is None else self._evaluated(decision)
-        if evaluation is not None and not method.exact:
-            status = Status.APPROXIMATE
-        elif evaluation is not None:
+        if evaluation is None and status is Status.LIMIT and start is not None:
+            known = self._evaluated(start)
+            if known.feasible:  # the solver did not come as far
+                decision, evaluation, status = start, known, Status.FEASIBLE
+        elif evaluation is not None and method.exact:
             wrong = disagreement(evaluation, result, handles, self.sense)
             if wrong and method.whole:
                 wrong += f"; only vertices of {method.name} are whole: take a backend that ends at one, "
                 wrong += f"by simplex or crossover, or {method.whole}"
             if wrong:
                 status, message = Status.FAILED, f"{wrong}; message of {backend}: {result.message}"
+        if evaluation is not None and not method.exact:
+            status = Status.APPROXIMATE
         bound = self._tightened(None if handles.restricts else result.bound * handles.unit)
         if evaluation is not None and method.exact:
             bound, words = weakened(bound, evaluation.objective, handles, self.sense)
