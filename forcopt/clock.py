@@ -201,7 +201,7 @@ class Deadline:
 
     def __init__(self, limit: float | None = None) -> None:
         try:
-            valid = limit is None or (limit >= 0 and float(limit) >= 0)  # text has no order
+            valid = limit is None or (limit is not True and limit >= 0 and float(limit) >= 0)  # no text
         except (TypeError, ValueError, OverflowError):
             valid = False
         require(valid, "time_limit", limit, "be a number >= 0")

@@ -304,8 +304,9 @@ def _own_options(
 ) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
     """For each problem and method its own options, each known."""
     keys = {key for pairs in named.values() for m, b in pairs for key in (m, f"{m}@{b}")}
-    for key in options:
+    for key, values in options.items():
         check_known("method in options", key, sorted(keys))
+        require(isinstance(values, Mapping), f"options of {key}", values, "be values by name")
     return {
         name: {
             (method, backend): check_options(

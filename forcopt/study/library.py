@@ -137,8 +137,9 @@ def problem_of(spec: str | Path) -> Problem:
     FileNotFoundError
         If it is another object.
     DeclarationError
-        If a file holds something else.
+        If a file holds something else, or `spec` is no text and no path.
     """
+    require(isinstance(spec, str | Path), "problem", spec, "be a problem, a file or a name")
     if str(spec).lower().endswith(MODEL_SUFFIXES):
         return ModelFile(path=str(spec))
     if Path(spec).exists() or example_file(str(spec)):

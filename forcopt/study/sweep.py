@@ -82,6 +82,8 @@ def sweep(
     [(0.0, 0.31), (0.1, 0.261), (0.3, 0.19)]
     """
     memory_limit = check_limits(time_limit, memory_limit)
+    named = over is None or (isinstance(over, Mapping) and all(isinstance(name, str) for name in over))
+    require(named, "over", over, "give a list of values for each parameter by its name")
     grid = {name: _listed(name, values) for name, values in (over or {}).items()}
     draws = _listed("seeds", seeds)
     jobs = [

@@ -265,6 +265,7 @@ def test_a_star_for_a_method_that_refuses_the_declaration_gives_a_failed_row():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
+        ({"options": {"milp": 3}}, fo.DeclarationError, "options of milp is 3; it must be values by name"),
         ({"methods": ["mlip"]}, fo.UnknownNameError, "did you mean 'milp'"),
         ({"methods": ["highs"]}, fo.UnknownNameError, "for the backend of this name write '@highs'"),
         ({"methods": ["*"]}, fo.UnknownNameError, r"'@\*' means every backend"),
