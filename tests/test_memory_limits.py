@@ -320,7 +320,7 @@ for at, ((name, method), some) in enumerate(largest.items()):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are set on Linux")
-@pytest.mark.parametrize("part", ["0", "1", "2"])
+@pytest.mark.parametrize("part", ["0", pytest.param("1", marks=pytest.mark.nightly), "2"])
 def test_no_exact_method_is_killed_for_memory(part):
     """Every third on the largest shipped problem that it takes, in a process with 4 GB more."""
     child = subprocess.run([sys.executable, "-c", CHILD, part], capture_output=True, text=True, check=False)

@@ -92,7 +92,7 @@ def test_cones_and_tangents_draw_the_best_of_all_plans():
 
 
 @pytest.mark.skipif(not MAINE.exists(), reason="the counties of Maine are not here")
-@pytest.mark.parametrize("backend", ["scip", "highs"])
+@pytest.mark.parametrize("backend", [pytest.param("scip", marks=pytest.mark.nightly), "highs"])
 def test_the_only_plan_of_maine_is_found_on_a_release(backend):
     true = Districting(graph=load_graph(MAINE), districts=2, tolerance=0.005)
     people = np.array(true.arrays.weights)

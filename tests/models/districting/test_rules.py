@@ -93,7 +93,7 @@ CASES = {"each": each, "curved": curved, "counted": counted, "units": units, "ti
 SCOPES = {"each": "each", "curved": "each", "counted": "sum", "units": "sum", "ties": "plan"}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.nightly) for s in (1, 2))])
 @pytest.mark.parametrize("name", CASES)
 def test_every_exact_method_that_takes_a_rule_finds_the_best_plan_of_enumeration(name, seed):
     p = town(seed)
