@@ -341,3 +341,23 @@ def test_a_better_point_than_a_claim_beside_lazy_rows():
     m.maximize([5, 7, -4] @ x)
     s = m.solve("pyomo:cbc")
     assert s.status == "optimal" and s.objective == pytest.approx(15)
+
+
+def test_a_solver_that_ignores_its_rows_is_asked_once():
+    """GLPK 5.0's preprocessor returns the same point after each cut."""
+    if get_backend("pyomo:glpk").missing():
+        pytest.skip("needs GLPK")
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=[3, 1], integer=True)
+    y = m.variable("y", lower=0, upper=2e-4)
+    asked = []
+
+    def separate(value):
+        asked.append(value(y))
+        return [8 * y <= 12e-4] if 8 * value(y) > 12e-4 + 1e-9 else []
+
+    m.lazy(separate)
+    m.maximize(7 * x[0] - 4 * x[1] + 6e4 * y)
+    s = m.solve("pyomo:glpk")
+    assert s.status == "optimal" and s.objective == pytest.approx(30)
+    assert s.bound == pytest.approx(30) and len(asked) < 12

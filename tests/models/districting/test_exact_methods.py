@@ -416,7 +416,9 @@ def cost_of(p, plan):
     return sum(cost for u, v, cost in p.graph.edges(data="cost") if at[u] != at[v])
 
 
-@pytest.mark.parametrize("block", [*range(3), *(pytest.param(b, marks=pytest.mark.nightly) for b in range(3, 10))])
+@pytest.mark.parametrize(
+    "block", [*range(3), *(pytest.param(b, marks=pytest.mark.nightly) for b in range(3, 10))]
+)
 def test_two_districts_counts_and_samples_agree_with_brute_force(block):
     statistic = freedom = 0
     for seed in range(30 * block, 30 * block + 30):
