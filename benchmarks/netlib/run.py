@@ -59,7 +59,7 @@ def work(path: str, tasks: list[str], limit: float) -> None:
                 found = {
                     name: None if v is None else v.numerator / v.denominator for name, v in known.items()
                 }
-                found |= {"optimal": c.optimal, "how": c.how}
+                found |= {"optimal": c.optimal, "feasible": c.feasible, "how": c.how}
             else:
                 s = model.solve(task, time_limit=limit)
                 found = {"status": str(s.status), "objective": s.objective, "message": s.message}
@@ -110,7 +110,8 @@ def unpacked(archive: Path) -> Path:
     with tarfile.open(archive) as tar:
         for member in tar:
             where, _, file = member.name.rpartition("/")
-            if not where.endswith("linprog_benchmark_files") or not file.endswith(".npz"):
+            none = where.endswith("linprog_benchmark_files/infeasible")
+            if not (none or where.endswith("linprog_benchmark_files")) or not file.endswith(".npz"):
                 continue
             held = tar.extractfile(member)
             assert held is not None
@@ -134,16 +135,19 @@ def unpacked(archive: Path) -> Path:
             m.subject_to(given["A_eq"] @ x == given["b_eq"])
             m.minimize(given["c"] @ x)
             m.write(folder / f"{name}.mps")
-            optima.append(f"=opt= {name} {float(given['obj'])!r}\n")
+            optima.append(f"=inf= {name}\n" if none else f"=opt= {name} {float(given['obj'])!r}\n")
     (folder / "netlib.solu").write_text("".join(optima))
     return folder
 
 
 def published(folder: Path) -> dict[str, float]:
-    """The optima in the ``.solu`` files of a folder."""
+    """The optima in the ``.solu`` files of a folder; infinite for a program without a point."""
     from forcopt.study.solver_benchmark import published
 
-    return {name: known.objective for name, known in published(folder).items()}
+    return {
+        name: float("inf") if known.status == "infeasible" else known.objective
+        for name, known in published(folder).items()
+    }
 
 
 def error(found: float, true: float) -> float:
@@ -167,11 +171,15 @@ def judged(r: dict[str, Any], known: dict[str, float]) -> tuple[dict[str, str], 
             else ""
         )
         off = error(s["objective"], true)
-        wrong |= s["status"] == "optimal" and off > TOLERANCE
+        none = c.get("feasible") is False or true == float("inf")
+        wrong |= s["status"] == "optimal" and (none or off > TOLERANCE)
+        wrong |= s["status"] == "infeasible" and not none
         words = f"{off:.0e}" if s["status"] == "optimal" else s["status"]
         cells[backend] = f"{words}, {s['seconds']:.2f} s" + (f", by {by}" if by else "")
     if c.get("optimal"):
         proof = f"yes, {c['seconds']:.1f} s"
+    elif c.get("feasible") is False:
+        proof = f"infeasible, {c['seconds']:.1f} s"
     elif c:
         proof = f"no: {c.get('how', c.get('message', '')).partition(';')[0]}, {c['seconds']:.1f} s"
     else:
@@ -219,13 +227,16 @@ def write(page: Page, rows: list[dict[str, Any]], known: dict[str, float]) -> No
         if c.get("optimal") and error(given, c["value"]) > TOLERANCE:
             misprinted.append(f"{r['name']} {given:.11g} (proved: {c['value']:.11g})")
         size = (r.get("rows", "-"), r.get("columns", "-"))
-        lines.append((r["name"], *size, f"{given:.11g}", *cells.values(), proof))
+        shown = "infeasible" if given == float("inf") else f"{given:.11g}"
+        lines.append((r["name"], *size, shown, *cells.values(), proof))
     proved = sum(bool(r.get("certify", {}).get("optimal")) for r in rows)
+    none = sum(r.get("certify", {}).get("feasible") is False for r in rows)
+    listed = f": {', '.join(wrong)}" if wrong else ""
     head = (
-        f"{len(rows)} programs; {proved} optima proved in rational arithmetic; {len(wrong)} accepted optima "
-        f"off by more than {TOLERANCE:g}{': ' if wrong else ''}{', '.join(wrong)}. Each cell of a backend "
-        "holds the relative error and the CPU seconds. The error is relative to the proved optimum, or to "
-        "the published optimum if none is proved. `by` names the solver of a second solve."
+        f"{len(rows)} programs; {proved} optima and {none} infeasibilities proved in rational arithmetic; "
+        f"{len(wrong)} accepted optima off by more than {TOLERANCE:g}, or wrong statuses{listed}. Each cell "
+        "of a backend holds the relative error and the CPU seconds. The error is relative to the proved "
+        "optimum, or to the published optimum if none is proved. `by` names the solver of a second solve."
     )
     if misprinted:
         head += f" Published optima off by more than {TOLERANCE:g}: {', '.join(misprinted)}."
@@ -233,8 +244,8 @@ def write(page: Page, rows: list[dict[str, Any]], known: dict[str, float]) -> No
     page.write(f"{head}\n\n{table(columns, lines)}")
     page.headline(
         [
-            row(f"{len(rows)} programs with published optima: proved exactly", str(proved)),
-            row("accepted optima off by more than 1e-6", str(len(wrong))),
+            row(f"{len(rows)} programs of netlib: optima and infeasibilities proved", f"{proved} and {none}"),
+            row("accepted optima off by more than 1e-6, or wrong statuses", str(len(wrong))),
         ]
     )
 
