@@ -245,6 +245,7 @@ class _Run:
         # Of the way from the best prices to those of the master, on which districts are priced.
         self.share = _FAR
         self.long_at = np.nan  # the linear bound when a list was last too long
+        self.reached = -1.0  # by how much a list that was short enough exceeded the linear bound, at most
         # Whether districts that partition the nodes are a plan.
         self.plain = not (problem.unequal_seats or problem.all_rules)
         self.cycles: CycleDistricts | None = None
@@ -534,7 +535,7 @@ class _Run:
         thus below `fee` at the master's prices. If there is none, the middle has the best prices.
         """
         k = self.problem.districts
-        while not self.settled:
+        while not self.settled and self.beat - 2 - self.linear > self.reached:
             gap = (float(prizes.sum()) + k * fee - self.linear) / k
             if gap <= tiny:
                 break
@@ -565,14 +566,19 @@ class _Run:
 
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
-        slack = max(self.finest, _STEP * self.linear)  # by how much the target exceeds the linear bound
+        slack = max(self.finest, _STEP * self.linear, self.reached)  # of the target over the linear bound
         while not self.settled:
-            least = 2 * ceil(self.low / 2 - ROUNDING)
+            least = min(self.beat - 2, 2 * ceil(self.low / 2 - ROUNDING))
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
             slack = 1.5 * (target - self.linear)
             further = self.settle(target, branches)
             if further is None:
-                return
+                self.reached = -1.0
+                if not self.smooth or target <= least:
+                    return
+                slack = (least + target) / 2 - self.linear - 1
+                continue
+            self.reached = max(self.reached, target - self.linear)
             self.low = max(self.low, min(self.beat, target + 2))
             self.note()
             slack = max(slack, 2 * (further - self.fee))
@@ -589,7 +595,9 @@ class _Run:
                 return None
             sets, costs = listed
             values = costs - sets @ self.prizes
-            further = _estimate(values, largest, _FIRST, self.edge)
+            further = _estimate(values, largest, _LIGHT * self.most if self.smooth else _FIRST, self.edge)
+            if self.smooth:  # a plan that costs one edge more is often of these districts, too
+                target = min(self.beat - 2, target + 2 * max(1, int(self.edge)))
             room = target - self.linear
             near = values <= self.fee + room / 2 + ROUNDING
             sets, costs, reduced = sets[near], costs[near], (values[near] - self.fee).clip(min=0)
@@ -598,7 +606,7 @@ class _Run:
             try:
                 plan = cheapest_cover(
                     self.graph, sets, costs, reduced, k, low, high, target, room,
-                    above=room / 2, links=links, looks=_COVERS * branches, pause=self.pause,
+                    above=largest - self.fee, links=links, looks=_COVERS * branches, pause=self.pause,
                 )  # fmt: skip
             except OverflowError:
                 pass  # an integer program follows

@@ -16,6 +16,9 @@ from forcopt.models.districting.tolerances import ROUNDING
 _LOOKS = 20_000_000
 """Districts to look at between two looks at the clock."""
 
+_FEW = 4
+"""Plans of up to this number of districts are searched in the order of their reduced costs."""
+
 _ONE = np.uint64(1)
 
 
@@ -199,10 +202,10 @@ def _take(listed, depths, d):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _list_next(listed, depths, d, room):  # type: ignore[no-untyped-def]
-    """List the sets of free vertices that may follow on depth d, from those of the depth before."""
+def _list_next(listed, depths, d, begin, room):  # type: ignore[no-untyped-def]
+    """List the sets of free vertices that may follow on depth d: those of the depth before from `begin` on."""
     size, words = 0, listed.words
-    for x in range(depths.stop[d - 1], depths.end[d - 1]):
+    for x in range(begin, depths.end[d - 1]):
         j = depths.listed[d - 1, x]
         if depths.spent[d] + listed.reduced[j] > room:
             break
@@ -226,12 +229,16 @@ def _search(listed, rest, depths, above, state, budget):  # type: ignore[no-unty
     """
     depth, most, room = state
     last_depth = len(depths.taken)
+    by_order = last_depth < _FEW
     while depth >= 0 and budget > 0:
         # Plans that cost `most` or less and are not found yet extend the branch, or one that follows it.
-        turn = depths.turn[depth]
+        turn, left = depths.turn[depth], last_depth + 1 - depth if by_order else 1
         if turn == depths.stop[depth] or (
-            depths.spent[depth] + listed.reduced[depths.listed[depth, turn]] > room
+            depths.spent[depth] + left * listed.reduced[depths.listed[depth, turn]] > room
         ):
+            if by_order:  # the districts that are left cost as much each
+                depth -= 1
+                continue
             # All sets with the vertex are done: now the district that is not in the list keeps it.
             looked = _keep(listed, rest, depths, depth, above, room)
             if looked < 0:
@@ -253,11 +260,14 @@ def _search(listed, rest, depths, above, state, budget):  # type: ignore[no-unty
             depth -= 1
             continue
         budget -= depths.end[depth - 1]
-        _list_next(listed, depths, depth, room)
-        if free:
+        begin = depths.turn[depth - 1] if by_order else depths.stop[depth - 1]
+        _list_next(listed, depths, depth, begin, room)
+        if by_order:
+            depths.turn[depth], depths.stop[depth] = 0, depths.end[depth]
+        elif free:
             depth -= 1
-            continue
-        _branch(listed.words, depths, depth, 0)
+        else:
+            _branch(listed.words, depths, depth, 0)
     return _State(depth, most, room)
 
 
@@ -330,6 +340,9 @@ def cheapest_cover(
     district, or the vertex belongs to the district that is not in the list, which leaves the other districts
     only half the slack. The last district is always tested as the rest of the graph.
 
+    Up to four districts are taken in the order of their reduced costs instead, and the rest is the dearest:
+    the first of k costs at most 1 / k of the slack, so that short lists begin.
+
     References
     ----------
     .. [1] Knuth, Dancing links, Millennial Perspectives in Computer Science 2000.
@@ -362,7 +375,10 @@ def cheapest_cover(
     load, spent, counts = np.full(parts, -1), np.zeros(parts), np.empty(64 * width, np.int64)
     depths = _Depths(free, kept, load, spent, cost, vertex, chosen, turn, stop, end, taken, best, counts)
     depths.free[0], depths.listed[0], depths.end[0] = words[-1], np.arange(len(sets)), len(sets)
-    _branch(listed.words, depths, 0, 0)
+    if parts <= _FEW:
+        depths.stop[0] = len(sets)
+    else:
+        _branch(listed.words, depths, 0, 0)
     state = _State(0, most, slack + ROUNDING)
     while state.depth >= 0:
         if pause is not None:
