@@ -17,7 +17,13 @@ _LOOKS = 20_000_000
 """Districts to look at between two looks at the clock."""
 
 _FEW = 4
-"""Plans of up to this number of districts are searched in the order of their reduced costs."""
+"""Plans of up to this number of districts are searched in the order of reduced costs."""
+
+_ROWS = 4096
+"""Sets whose boundaries are looked for at a time."""
+
+_PAIRS = 2**30
+"""Unless more pairs of sets than this would be compared."""
 
 _ONE = np.uint64(1)
 
@@ -29,6 +35,9 @@ class _Listed(NamedTuple):
     """Their vertices as bits."""
     costs: Array
     reduced: Array
+    people: Array
+    boundary: Array
+    """The edges of their boundaries as bits, for the search by order."""
 
 
 class _Rest(NamedTuple):
@@ -42,6 +51,8 @@ class _Rest(NamedTuple):
     """The costs of the edges to them."""
     low: int
     high: int
+    costs: Array
+    """The costs of the edges by their numbers."""
     links: Array
     """Rows of two vertices, and 1 if a district with one of them holds the other, 0 if it must not."""
     inside: Array
@@ -202,10 +213,10 @@ def _take(listed, depths, d):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _list_next(listed, depths, d, begin, room):  # type: ignore[no-untyped-def]
-    """List the sets of free vertices that may follow on depth d: those of the depth before from `begin` on."""
+def _list_next(listed, depths, d, room):  # type: ignore[no-untyped-def]
+    """List the sets of free vertices that may follow on depth d, from those of the depth before."""
     size, words = 0, listed.words
-    for x in range(begin, depths.end[d - 1]):
+    for x in range(depths.stop[d - 1], depths.end[d - 1]):
         j = depths.listed[d - 1, x]
         if depths.spent[d] + listed.reduced[j] > room:
             break
@@ -229,16 +240,12 @@ def _search(listed, rest, depths, above, state, budget):  # type: ignore[no-unty
     """
     depth, most, room = state
     last_depth = len(depths.taken)
-    by_order = last_depth < _FEW
     while depth >= 0 and budget > 0:
         # Plans that cost `most` or less and are not found yet extend the branch, or one that follows it.
-        turn, left = depths.turn[depth], last_depth + 1 - depth if by_order else 1
+        turn = depths.turn[depth]
         if turn == depths.stop[depth] or (
-            depths.spent[depth] + left * listed.reduced[depths.listed[depth, turn]] > room
+            depths.spent[depth] + listed.reduced[depths.listed[depth, turn]] > room
         ):
-            if by_order:  # the districts that are left cost as much each
-                depth -= 1
-                continue
             # All sets with the vertex are done: now the district that is not in the list keeps it.
             looked = _keep(listed, rest, depths, depth, above, room)
             if looked < 0:
@@ -260,15 +267,123 @@ def _search(listed, rest, depths, above, state, budget):  # type: ignore[no-unty
             depth -= 1
             continue
         budget -= depths.end[depth - 1]
-        begin = depths.turn[depth - 1] if by_order else depths.stop[depth - 1]
-        _list_next(listed, depths, depth, begin, room)
-        if by_order:
-            depths.turn[depth], depths.stop[depth] = 0, depths.end[depth]
-        elif free:
+        _list_next(listed, depths, depth, room)
+        if free:
             depth -= 1
-        else:
-            _branch(listed.words, depths, depth, 0)
+            continue
+        _branch(listed.words, depths, depth, 0)
     return _State(depth, most, room)
+
+
+@njit(cache=True)
+def _apart(words, begin, end):  # type: ignore[no-untyped-def]
+    """For each set of a range the later sets that are disjoint from it, as bits."""
+    after = np.zeros((end - begin, (len(words) + 63) >> 6), np.uint64)
+    for i in range(begin, end):
+        for j in range(i + 1, len(words)):
+            apart = True
+            for w in range(words.shape[1]):
+                if words[i, w] & words[j, w]:
+                    apart = False
+                    break
+            if apart:
+                after[i - begin, j >> 6] |= _ONE << np.uint64(j & 63)
+    return after
+
+
+@njit(cache=True)
+def _next_bit(bits, j):  # type: ignore[no-untyped-def]
+    """The first element of a set from j on; -1 if there is none."""
+    w = j >> 6
+    if w >= len(bits):
+        return -1
+    word = bits[w] >> np.uint64(j & 63)
+    if word:
+        return j + trailing_zeros(word)
+    for later in range(w + 1, len(bits)):
+        if bits[later]:
+            return 64 * later + trailing_zeros(bits[later])
+    return -1
+
+
+@njit(cache=True)
+def _sum_of(bits, values, most):  # type: ignore[no-untyped-def]
+    """The sum of the values of a set's elements, or of some if that is above `most`."""
+    out = 0
+    for w in range(len(bits)):
+        word = bits[w]
+        while word:
+            out += values[64 * w + trailing_zeros(word)]
+            word &= word - _ONE
+        if out > most:
+            break
+    return out
+
+
+@njit(cache=True)
+def _search_from(listed, after, rest, best, state):  # type: ignore[no-untyped-def]
+    """The search for plans whose first set is ``state.depth``; the others follow by reduced costs.
+
+    The last district is the rest, and costs as much as each of the others. Give the state, with the number
+    of sets looked at as its depth. A plan leaves its sets in `best`.
+    """
+    first, most, room = state
+    words, last_depth, looked, total = listed.words, len(best), 0, rest.weight.sum()
+    near, taken = np.zeros((last_depth + 1, after.shape[1]), np.uint64), np.zeros(last_depth, np.int64)
+    union, turn = np.zeros((last_depth + 1, words.shape[1]), np.uint64), np.zeros(last_depth + 1, np.int64)
+    spent, cost = np.zeros(last_depth + 1), np.zeros(last_depth + 1, np.int64)
+    load = np.zeros(last_depth + 1, np.int64)
+    crossed = np.zeros((last_depth + 1, listed.boundary.shape[1]), np.uint64)
+    near[0, first >> 6], depth = _ONE << np.uint64(first & 63), 0
+    while depth >= 0:
+        j = _next_bit(near[depth], turn[depth])
+        looked += 1
+        if j < 0 or spent[depth] + (last_depth + 1 - depth) * listed.reduced[j] > room:
+            depth -= 1
+            continue
+        turn[depth], taken[depth] = j + 1, j
+        depth += 1
+        spent[depth], cost[depth] = spent[depth - 1] + listed.reduced[j], cost[depth - 1] + listed.costs[j]
+        load[depth], turn[depth] = load[depth - 1] + listed.people[j], j + 1
+        union[depth] = union[depth - 1] | words[j]
+        crossed[depth] = crossed[depth - 1] ^ listed.boundary[j]
+        if depth < last_depth:
+            near[depth] = near[depth - 1] & after[j] if depth > 1 else after[j]
+            looked += after.shape[1] >> 2
+            continue
+        if rest.low <= total - load[depth] <= rest.high:
+            last = _sum_of(crossed[depth], rest.costs, most - cost[depth])
+            if cost[depth] + last <= most and _rest_cost(rest, ~union[depth]) >= 0:
+                room -= most - cost[depth] - last + 1
+                most = cost[depth] + last - 1
+                best[:] = taken
+        depth -= 1
+    return _State(looked, most, room)
+
+
+def _least_by_order(
+    listed: _Listed,
+    rest: _Rest,
+    best: Array,
+    state: _State,
+    looks: float,
+    pause: Callable[[], None] | None,
+) -> None:
+    """Search for plans of few districts from each set that may be the first; see `cheapest_cover`."""
+    rows = int(np.searchsorted(listed.reduced, state.room / 3, side="right"))
+    after = _apart(listed.words, 0, rows)
+    for i in range(int(np.searchsorted(listed.reduced, state.room / (len(best) + 1), side="right"))):
+        if pause is not None:
+            pause()
+        if looks <= 0:
+            raise OverflowError("the search for an exact cover takes too long")
+        found = _State(*_search_from(listed, after, rest, best, state._replace(depth=i)))
+        looks, state = looks - found.depth, found
+
+
+def _words(sets: Array) -> Array:
+    """Sets of a multiple of 64 vertices or edges as words of bits."""
+    return np.packbits(sets, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def cheapest_cover(
@@ -341,7 +456,7 @@ def cheapest_cover(
     only half the slack. The last district is always tested as the rest of the graph.
 
     Up to four districts are taken in the order of their reduced costs instead, and the rest is the dearest:
-    the first of k costs at most 1 / k of the slack, so that short lists begin.
+    the first of k costs at most 1 / k of the slack, so that there are few.
 
     References
     ----------
@@ -360,26 +475,34 @@ def cheapest_cover(
     sets, costs = sets[order], np.asarray(costs, np.int64)[order]
     reduced = np.asarray(reduced, float)[order]
     width = -(-n // 64)
-    memory_budget().reserve(len(sets) * (144 * width + 4 * parts))
     bits = np.zeros((len(sets) + 1, 64 * width), np.bool_)
     bits[:-1, :n], bits[-1, :n] = sets, True
-    words = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-    listed = _Listed(words[:-1], costs, reduced)
+    words = _words(bits)
+    state, count = _State(0, most, slack + ROUNDING), -(-len(graph.edges) // 64)
+    by_order = parts <= _FEW and len(sets) * np.searchsorted(reduced, state.room / 3) <= _PAIRS
+    memory_budget().reserve(len(sets) * (144 * width + 8 * by_order * count + 4 * parts))
+    boundary = np.zeros((len(sets), by_order * count), np.uint64)
+    for i in range(0, len(sets) * by_order, _ROWS):
+        some, crossed = sets[i : i + _ROWS], np.zeros((_ROWS, 64 * count), np.bool_)
+        crossed[: len(some), : len(graph.edges)] = some[:, graph.edges[:, 0]] != some[:, graph.edges[:, 1]]
+        boundary[i : i + _ROWS] = _words(crossed[: len(some)])
+    listed = _Listed(words[:-1], costs, reduced, sets @ graph.weights, boundary)
     first, ends, numbers = graph.links
     pairs = np.array([(a, b, int(together)) for a, b, together in links], np.int64).reshape(-1, 3)
     scratch = np.zeros(n, np.bool_), np.zeros(n, np.int64)
-    rest = _Rest(graph.weights, first, ends, graph.costs[numbers], low, high, pairs, *scratch)
+    paid = graph.costs[numbers], low, high, graph.costs
+    rest = _Rest(graph.weights, first, ends, *paid, pairs, *scratch)
     free, kept = np.zeros((2, parts, width), np.uint64)
     cost, vertex, turn, stop, end = np.zeros((5, parts), np.int64)
     chosen, (taken, best) = np.empty((parts, len(sets)), np.int32), np.full((2, parts - 1), -1)
     load, spent, counts = np.full(parts, -1), np.zeros(parts), np.empty(64 * width, np.int64)
     depths = _Depths(free, kept, load, spent, cost, vertex, chosen, turn, stop, end, taken, best, counts)
     depths.free[0], depths.listed[0], depths.end[0] = words[-1], np.arange(len(sets)), len(sets)
-    if parts <= _FEW:
-        depths.stop[0] = len(sets)
+    if by_order:
+        _least_by_order(listed, rest, best, state, looks, pause)
+        state = state._replace(depth=-1)
     else:
         _branch(listed.words, depths, 0, 0)
-    state = _State(0, most, slack + ROUNDING)
     while state.depth >= 0:
         if pause is not None:
             pause()
