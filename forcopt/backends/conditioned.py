@@ -40,6 +40,14 @@ def open_session(backend: Backend, program: Program, *, scaled: bool | None = No
     """
     if program.cones and "tangents" in with_tangents(backend).kinds:
         return OuterSession(program, backend, partial(open_session, backend, scaled=scaled))
+    clean, scaling = conditioned(backend, program, scaled=scaled)
+    return backend.session(clean) if scaling is None else ScaledSession(backend, clean, scaling)
+
+
+def conditioned(
+    backend: Backend, program: Program, *, scaled: bool | None = None
+) -> tuple[Program, Scaling | None]:
+    """The program without dust, and its scaling for a solver; None if it needs none. See `open_session`."""
     clean, _ = without_dust(program)
     scaling = scaling_of(clean, backend.capabilities.smallest)
     plain = not (clean.cones or clean.indicators or clean.is_staged or clean.stages[0].quadratic is not None)
@@ -48,7 +56,7 @@ def open_session(backend: Backend, program: Program, *, scaled: bool | None = No
     if backend.capabilities.smallest and (factor := objective_factor(clean, scaling)) != 1.0:
         given = scaling or Scaling(np.ones(clean.rows.count), np.ones(clean.columns))
         scaling = replace(given, objective=factor)
-    return backend.session(clean) if scaling is None else ScaledSession(backend, clean, scaling)
+    return clean, scaling
 
 
 class ScaledSession(Session):

@@ -259,7 +259,8 @@ class MathOpt(Backend):
     def __init__(self, name: str, solver: str, kinds: Sequence[str], accuracy: float = 1e-6) -> None:
         self.name, self.solver, self.accuracy = name, solver, accuracy
         self.careful = {"use_preprocessing": False} if solver == "glop" else {}
-        self.capabilities = Capabilities(frozenset(kinds), smallest=DROPPED)
+        reluctant = frozenset({"indicator"})  # SCIP's search loses optima
+        self.capabilities = Capabilities(frozenset(kinds), smallest=DROPPED, reluctant=reluctant)
 
     def session(self, program: Program) -> MathOptSession:
         """Hold the program for MathOpt."""

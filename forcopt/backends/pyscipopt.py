@@ -329,8 +329,9 @@ def _finite(bound: float) -> float | None:
 class Scip(Backend):
     """SCIP; options by its own names such as ``limits/nodes``.
 
-    It searches with one thread whatever is asked for. It gives no duals: even without presolving, SCIP turns
-    rows of one column into bounds, and their multipliers are lost.
+    Its search with indicator rows loses optima (version 10.0): it gets them only where bounds give no big-M
+    rows. It searches with one thread whatever is asked for. It gives no duals: even without presolving, SCIP
+    turns rows of one column into bounds, and their multipliers are lost.
     """
 
     through = "pyscipopt"
@@ -339,6 +340,7 @@ class Scip(Backend):
         frozenset({"rows", "integer", "quadratic", "indicator", "lazy", "nonconvex"})
         | {"second_order", "exponential", "power_cone"},
         smallest=DROPPED,
+        reluctant=frozenset({"indicator"}),
     )
 
     def __init__(self, name: str) -> None:

@@ -17,7 +17,7 @@ from forcopt.compile.elimination import only_in_rows
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.parametric import ParametricProgram
 from forcopt.compile.program import Cone, IndicatorRows, Products, Program, Schedule, StageCost
-from forcopt.errors import UnsupportedError
+from forcopt.errors import UnboundedExpressionError, UnsupportedError
 from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
 from forcopt.language.joins import concatenate, stack
 from forcopt.language.model import Model
@@ -148,13 +148,19 @@ def _compile(
     for relation in draft.relations:  # bridges append to it
         if id(relation) in absorbed:
             continue
-        if relation.kind in capabilities.kinds:
+        native = relation.kind in capabilities.kinds
+        if native and relation.kind not in capabilities.reluctant:
             taken.append(relation)
             continue
-        chosen = plan[relation.kind][1]
-        assert chosen is not None
-        chosen.rewrite(relation, draft)
-        draft.applied[chosen.name] = None
+        chosen = plan[relation.kind][1] or next(b for b in bridges() if b.takes == relation.kind)
+        try:
+            chosen.rewrite(relation, draft)
+        except UnboundedExpressionError:
+            if not native:
+                raise
+            taken.append(relation)
+        else:
+            draft.applied[chosen.name] = None
     drafts = [write_leximin(s, draft, sorted_by) for s in stages if isinstance(s, Sorted)]
     real = draft.integer == 0
     known = model.parametric_columns()
@@ -379,6 +385,8 @@ class Capabilities:
     smallest : float, default 0.0
         Matrix entries up to this size are read as zero, unless they are scaled; see
         `forcopt.compile.scaling`.
+    reluctant : frozenset[str], optional
+        Of the kinds, those that it takes only where a bridge lacks bounds.
     mccormick : int, default 0
         Above 0, products are relaxed over this many pieces of the range of their first factor.
 
@@ -393,6 +401,7 @@ class Capabilities:
     conflicts: tuple[frozenset[str], ...] = ()
     only_integer: bool = False
     smallest: float = 0.0
+    reluctant: frozenset[str] = frozenset()
     mccormick: int = 0
 
     def conflict(self, used: frozenset[str]) -> frozenset[str] | None:

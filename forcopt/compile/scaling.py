@@ -38,8 +38,9 @@ def without_dust(program: Program) -> tuple[Program, int]:
 
     An entry ``a[i, j]`` is dust if ``|a[i, j]| max(1, |x[j]|)``, over the finite bounds of the column, is at
     most 2**-50 times the largest entry of its row: it moves the row by no more than 1e-15 of its scale. It is
-    dust, too, if the product is at most 2**-46, far below any solver's tolerance: a difference of equal rates
-    leaves rows that hold nothing else, and scaling would make them count. An unbounded column counts as 1;
+    dust, too, if the product is at most 2**-46, far below any solver's tolerance, unless the row is small and
+    has other entries: a difference of equal rates leaves rows that hold nothing else, and scaling would make
+    them count. An unbounded column counts as 1;
     `forcopt.loops.checks` checks the claims of a solver with every entry.
     """
     rows = program.rows
@@ -54,7 +55,9 @@ def without_dust(program: Program) -> tuple[Program, int]:
     filled = np.flatnonzero(count)
     largest = np.zeros(rows.count)
     largest[filled] = np.maximum.reduceat(size, rows.indptr[filled])
-    dust = size * reach[rows.indices] <= np.maximum(_DUST * np.repeat(largest, count), _ABSOLUTE_DUST)
+    lifted = small_rows(rows, _units(program)) > 1
+    absolute = np.where(lifted & (largest > _ABSOLUTE_DUST), 0.0, _ABSOLUTE_DUST)
+    dust = size * reach[rows.indices] <= np.repeat(np.maximum(_DUST * largest, absolute), count)
     found = int(dust.sum())
     if not found:
         return program, 0
@@ -79,6 +82,12 @@ class Scaling:
     rows: Array
     columns: Array
     objective: float = 1.0
+
+    def then(self, other: Scaling | None) -> Scaling:
+        """This scaling, and then another one."""
+        if other is None:
+            return self
+        return Scaling(self.rows * other.rows, self.columns * other.columns, self.objective * other.objective)
 
     def program(self, program: Program) -> Program:
         """The scaled program."""
@@ -162,10 +171,14 @@ def small_rows(rows: RowBlock, units: Array) -> Array:
     return np.where(is_small, 1 / scales, 1.0)
 
 
+def _units(program: Program) -> Array:
+    """The units of the columns; all 1 without integers, where multipliers prove the optimum."""
+    return small_units(program.lower, program.upper, _fixed(program) | (not program.is_integer))
+
+
 def _lifted(program: Program) -> Scaling | None:
     """Bring columns whose bounds and rows whose entries are below `_LEAST` near 1; None if there are none."""
-    # Without integers multipliers prove the optimum.
-    units = small_units(program.lower, program.upper, _fixed(program) | (not program.is_integer))
+    units = _units(program)
     if (units == 1).all() and np.abs(program.rows.data).min(initial=1.0) >= _LEAST:
         return None
     factors = small_rows(program.rows, units)
@@ -190,16 +203,18 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     UnsupportedError
         If no scaling of that kind helps; names the row, the column and the coefficient.
     """
-    rows = program.rows
-    size = np.abs(rows.data)
     if not smallest:
         return None
+    lifted = _lifted(program)
+    program = program if lifted is None else lifted.program(program)
+    rows = program.rows
+    size = np.abs(rows.data)
     if not size.size or size.min() > smallest:
-        return _lifted(program)
+        return lifted
     owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
     counts = _counts(program, size, owner, smallest)
     if size[counts].min(initial=np.inf) > smallest:
-        return _lifted(program)
+        return lifted
     scaling = geometric(program, counts & (size > 0))
     after = np.where(counts, size * scaling.rows[owner] * scaling.columns[rows.indices], np.inf)
     if after.min() <= smallest:
@@ -210,7 +225,8 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
             "of rows and columns brings it into range; give the variable another unit, or use a backend that "
             "reads it, such as clarabel"
         )
-    return scaling
+    scaling = scaling.then(_lifted(scaling.program(program)))  # rows whose entries need not be read
+    return scaling if lifted is None else lifted.then(scaling)
 
 
 def objective_factor(program: Program, scaling: Scaling | None) -> float:

@@ -10,7 +10,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
-from forcopt.backends.conditioned import ScaledSession, open_session
+from forcopt.backends.conditioned import ScaledSession, conditioned, open_session
+from forcopt.backends.outer import OuterSession
 from forcopt.compile.parametric import ParametricProgram
 from forcopt.compile.program import Program, RowBlock
 from forcopt.language.model import Model
@@ -87,7 +88,7 @@ class _TrimmedSession(Session):
         self._bounds = program.lower[self._left], program.upper[self._left]
         self._integer = program.integer[self._left]
         first = self._trimmed(program)
-        self.inner = open_session(backend, first)
+        self._backend, self.inner = backend, open_session(backend, first)
         self.lasting = self.inner.program is first and not isinstance(self.inner, ScaledSession)
 
     def goes_on(self, compiled: ParametricProgram) -> bool:
@@ -126,7 +127,12 @@ class _TrimmedSession(Session):
     def update(self, program: Program) -> None:
         """Replace the numbers of the program."""
         super().update(program)
-        self.inner.update(self._trimmed(program))
+        trimmed = self._trimmed(program)
+        clean, scaling = conditioned(self._backend, trimmed)
+        if isinstance(self.inner, OuterSession) or (clean is trimmed and scaling is None):
+            self.inner.update(trimmed)
+        else:  # what it holds has other units
+            self.inner, self.lasting = open_session(self._backend, trimmed), False
 
     def solve(self, options: SolveOptions) -> RawResult:
         """Solve without the empty columns and put them back."""

@@ -39,6 +39,7 @@ def no_better_integers(program: Program, claim: Claim) -> Verdict:
     value = stage.value(x)
     gap = max(claim.options.gap or 0.0, HIGHS_GAP)
     least = 2 * gap * abs(value) + BETTER * accuracy * max(1.0, abs(value))
+    least += BETTER * REFINED * float(np.abs(stage.cost[program.integer == 0]).sum())  # what tolerances give
     work = {"presolve": "off", "mip_max_nodes": 1 + int(NODES / (1 + program.rows.data.size))}
     # Rows that are violated by the usual tolerance would make an objective look better by a multiple of it.
     work |= dict.fromkeys(("primal_feasibility_tolerance", "mip_feasibility_tolerance"), REFINED)
