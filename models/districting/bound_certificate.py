@@ -440,9 +440,7 @@ class BoundCertificate:
             if mine != theirs:
                 raise DeclarationError(f"the certificate's {name} is {mine}, that of the problem is {theirs}")
         if problem.objective != "cut" or problem.side_constraints or problem.unequal_seats:
-            raise DeclarationError(
-                "a certificate takes the objective 'cut', equal seats, and no side constraints"
-            )
+            raise DeclarationError("a certificate takes objective 'cut', equal seats, no side constraints")
         if self.districts < 2 or self.bounds[0] < 1 or self.scale < 1:
             raise DeclarationError("a certificate takes 2 districts or more, bounds and a scale from 1 on")
 

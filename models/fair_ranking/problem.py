@@ -485,9 +485,7 @@ class FairRanking(Problem):
             raise DeclarationError(f"the ranking has shape {order.shape}; it must have {self.length} places")
         order = order[: self.length]
         if order.min() < 0 or order.max() >= self.size or len(np.unique(order)) < len(order):
-            raise DeclarationError(
-                f"a ranking names {self.length} different candidates from 0 to {self.size - 1}"
-            )
+            raise DeclarationError(f"a ranking is {self.length} different candidates of 0 to {self.size - 1}")
         return self.lottery(lottery=(np.ones(1), order[None, :]))
 
     def evaluate(self, decision: Any) -> Evaluation:

@@ -165,9 +165,7 @@ class LeximaxCohort(Problem):
         if self.objective in POSITIVE and (self.utilities < 0).any():
             raise DeclarationError(f"objective {self.objective!r} is for utilities of at least 0")
         if self.objective == "uniform" and (self.integer or not self.is_whole):
-            raise DeclarationError(
-                "objective 'uniform' is for lotteries over cohorts: a whole size, and integer=False"
-            )
+            raise DeclarationError("objective 'uniform' is for lotteries: a whole size, and integer=False")
         self._check_positions()
         self._check_quotas()
         return self

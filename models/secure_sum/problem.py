@@ -201,9 +201,7 @@ class SecureSum(Problem):
             If servers 1 to S - 1 have different shares: the check then is not independent of them.
         """
         if not shares.alike:
-            raise DeclarationError(
-                "the shares of servers 1 to S - 1 differ; the joint loss is known for alike ones"
-            )
+            raise DeclarationError("the shares of servers 1 to S - 1 differ: their joint loss is unknown")
         t = self.coalition  # by symmetry two coalitions: with server 0, and without
         return max(shares.loss(range(t)), shares.loss(range(1, t + 1))) ** 2
 
