@@ -106,10 +106,7 @@ class SecureSum(Problem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.coalition >= self.servers:
-            raise DeclarationError(
-                f"corrupted is {self.corrupted}; of {self.servers} servers one must be honest"
-            )
+        require(self.coalition < self.servers, "corrupted", self.corrupted, "leave one server honest")
         if self.whole and self.step is None:
             raise DeclarationError("whole is True, step None; whole vectors are multiples of a given step")
         if self.server_reals is not None and self.server_reals < self.servers - 1:
