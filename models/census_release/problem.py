@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -16,15 +16,12 @@ from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError, require_shape
+from forcopt.loops.certify import Certificate
 from forcopt.models.census_release.release import PublicTree, Release
 from forcopt.models.census_release.tolerances import SUM_ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Outcome, Problem, Solution
 from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
-
-if TYPE_CHECKING:
-    from forcopt.loops.certify import Certificate
-
 
 _MOST_NAMED = 3
 """Violations of one kind that are named; the largest first."""

@@ -9,7 +9,7 @@ whose cut edges already cost too much is dropped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from forcopt.graphs.kernels import (
     union,
     without_first,
 )
+from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.districts import (
     CUT,
     DEVIATION,
@@ -46,9 +47,6 @@ from forcopt.models.districting.short_borders import fewest_cuts, problem_order
 from forcopt.models.districting.tolerances import LESS
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-if TYPE_CHECKING:
-    from forcopt.graphs.weighted import WeightedGraph
 
 _BUDGET = 500_000
 """Partial districts to look at between two looks at the clock."""
