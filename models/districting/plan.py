@@ -332,7 +332,8 @@ class Plan:
         if not isinstance(data, dict) or data.get("type") != "FeatureCollection":
             raise DeclarationError(f"{path} is no GeoJSON FeatureCollection")
         pairs, features = [], data.get("features")
-        require(isinstance(features, list), f"{path}: features", features, "be a list")
+        if not isinstance(features, list):
+            raise DeclarationError(f"{path}: features is {features!r}; it must be a list")
         for number, feature in enumerate(features):
             facts = feature.get("properties") or {} if isinstance(feature, dict) else None
             if not isinstance(facts, dict):
