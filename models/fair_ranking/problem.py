@@ -534,9 +534,7 @@ class FairRanking(Problem):
         worth = given[order] if given.ndim == 1 else given[order, np.arange(len(order))]
         names, codes, _ = self.candidates.cells(None)
         rows = [f"{c}, {names[codes[c]]}" if self.groups else f"{c}" for c in order.tolist()]
-        title = (
-            f"The first {len(order)} of {self.size} candidates have a utility of {evaluation.objective:.4g}"
-        )
+        title = f"The first {len(order)} of {self.size} candidates have utility {evaluation.objective:.4g}"
         return Sketch(title, worth, rows, unit="score" if self.utilities is None else "utility")
 
     @cached_property
