@@ -10,12 +10,7 @@ import numpy as np
 from forcopt.arrays import Seed
 from forcopt.errors import require
 from forcopt.instance import by_name, family
-from forcopt.models.fair_auctions.notions import (
-    OrderedValueStability,
-    PowerStability,
-    TotalVariationStability,
-    ValueStability,
-)
+from forcopt.models.fair_auctions import notions
 from forcopt.models.fair_auctions.problem import FairAuction
 
 
@@ -97,13 +92,13 @@ def _segments(users: int, ads: int, slots: int, **fields: Any) -> FairAuction:
     return drawn.replace(values=drawn.values.round(9))
 
 
-_ORDERED = OrderedValueStability(f=PowerStability(ell=1.0))
-_HALF = PowerStability(ell=0.5)
+_ORDERED = notions.OrderedValueStability(f=notions.PowerStability(ell=1.0))
+_HALF = notions.PowerStability(ell=0.5)
 
 _WELFARE = partial(_auction, constraint=_ORDERED)
 _RATIO = partial(_segments, constraint=_ORDERED, objective="ratio")
-_ENTRIES = partial(_segments, constraint=ValueStability(f=_HALF))
-_VARIATION = partial(_auction, constraint=TotalVariationStability(f=_HALF))
+_ENTRIES = partial(_segments, constraint=notions.ValueStability(f=_HALF))
+_VARIATION = partial(_auction, constraint=notions.TotalVariationStability(f=_HALF))
 
 INSTANCES = by_name(
     family("auctions/welfare-{}-{}-{}", _WELFARE, "lp", (10, 4, 2), (30, 5, 3), (60, 5, 3)),
