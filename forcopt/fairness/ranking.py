@@ -399,7 +399,7 @@ class PrefixQuotas(_OfGroups):
             return own
         for group in given:
             if group not in names:
-                raise DeclarationError(f"constraint: no group is {group!r}; there are {'; '.join(names)}")
+                raise DeclarationError(f"constraint: no group {group!r}; there are {'; '.join(names)}")
         return np.array([given.get(name, rest) for name in names])
 
 
