@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -199,6 +200,29 @@ def whole_number(value: Any, name: str, least: int | None = None) -> int:
     fits = number and value == int(value) and (least is None or value >= least)
     require(fits, name, value, f"be a whole number{bound}")
     return int(value)
+
+
+def least_whole(holds: Callable[[int], Any], low: int, high: int) -> int:
+    """Give the least number from `low` on for which a rule holds that fails at first, by bisection.
+
+    Parameters
+    ----------
+    holds : Callable[[int], Any]
+        The rule; where it holds, it holds for all larger numbers.
+    low, high : int
+        Where to look: from `low` to ``high - 1``.
+
+    Returns
+    -------
+    int
+        The number; `high` if the rule holds for none.
+
+    Examples
+    --------
+    >>> least_whole(lambda n: n * n >= 50, 1, 100)
+    8
+    """
+    return low + bisect_left(range(low, high), True, key=holds)
 
 
 def generator(seed: Seed) -> np.random.Generator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,7 +13,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from numbers import Integral, Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,10 +24,6 @@ from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import DeclarationError, UnsupportedError, require
 from forcopt.status import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _LARGEST_SEED = 2**31 - 1
 """The options that every solver takes."""

@@ -53,9 +53,10 @@ def conditioned(
     plain = not (clean.cones or clean.indicators or clean.is_staged or clean.stages[0].quadratic is not None)
     if scaling is None and plain and (backend.scales if scaled is None else scaled):
         scaling = geometric(clean)
-    if backend.capabilities.smallest and (factor := objective_factor(clean, scaling)) != 1.0:
+    factors = [objective_factor(stage, scaling) for stage in clean.stages]
+    if backend.capabilities.smallest and max(factors) > 1.0:
         given = scaling or Scaling(np.ones(clean.rows.count), np.ones(clean.columns))
-        scaling = replace(given, objective=factor)
+        scaling = replace(given, objective=factors[0])
     return clean, scaling
 
 
@@ -112,6 +113,7 @@ class ScaledSession(Session):
     def set_stage(self, stage: StageCost) -> None:
         """Replace the objective."""
         super().set_stage(stage)
+        self.scaling = replace(self.scaling, objective=objective_factor(stage, self.scaling))
         self.inner.set_stage(self.scaling.stage(stage))
 
     def set_bounds(self, lower: Array, upper: Array) -> None:

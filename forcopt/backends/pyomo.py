@@ -411,9 +411,7 @@ class Pyomo(Backend):
         for subject, given in (("columns", names), ("rows", row_names)):
             for name, times in Counter(given).items():
                 if times > 1:
-                    raise DeclarationError(
-                        f"{times} {subject} are called {name!r}; in Pyomo names must differ"
-                    )
+                    raise DeclarationError(f"{times} {subject} are named {name!r}; Pyomo's names must differ")
         return _build(program, names, row_names, natural=True).model
 
     def settings(self, options: SolveOptions) -> dict[str, Any]:

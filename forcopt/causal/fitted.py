@@ -262,9 +262,7 @@ class FittedCausalModel:
             if r == 0:
                 continue
             if self.deviations[m] <= 0:
-                raise DeclarationError(
-                    f"rho: the equation of {m!r} fits exactly, so that its errors correlate with none"
-                )
+                raise DeclarationError(f"rho: {m!r}'s equation fits exactly; its errors correlate with none")
             delta = r / np.sqrt(left) * self.deviations[outcome] / self.deviations[m]
             own[m] -= delta
             extra[m] = extra.get(m, 0.0) + delta

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from forcopt.cli.output import (
-    JsonOption,
-    SpecArgument,
-    complete_model,
-    console,
-    print_json,
-    print_table,
-    problem_from,
-    table,
-)
+from forcopt.cli import output
 from forcopt.errors import check_known
 
 if TYPE_CHECKING:
@@ -32,11 +23,14 @@ if TYPE_CHECKING:
 
 
 ModelArgument = Annotated[
-    str, Argument(metavar="MODEL", help="A name that 'forcopt models' lists.", autocompletion=complete_model)
+    str,
+    Argument(
+        metavar="MODEL", help="A name that 'forcopt models' lists.", autocompletion=output.complete_model
+    ),
 ]
 
 
-def models(as_json: JsonOption = False) -> None:
+def models(as_json: output.JsonOption = False) -> None:
     """List the models: the classes of problems that can be declared."""
     from forcopt.problem.method import RANKS
 
@@ -49,13 +43,13 @@ def models(as_json: JsonOption = False) -> None:
         for name, cls in sorted(_classes().items())
     ]
     if as_json:
-        return print_json(rows)
-    out = table("model", "summary", "methods: the default first", "for comparison")
+        return output.print_json(rows)
+    out = output.table("model", "summary", "methods: the default first", "for comparison")
     for row in rows:
         kinds = row["methods"].items()
         chosen = [", ".join(n for n, rank in kinds if (rank in ranks)) for ranks in (RANKS[:2], RANKS[2:])]
         out.add_row(row["model"], row["summary"], *chosen)
-    print_table(out)
+    output.print_table(out)
     return None
 
 
@@ -64,7 +58,7 @@ def examples(
         Path | None,
         Option("--files", metavar="FOLDER", help="Write a file for each task, to try its command."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """List the shipped examples; solve and compare take their names. Or write example files of all tasks."""
     from forcopt.data.examples import COMMANDS, write_examples
@@ -73,7 +67,7 @@ def examples(
     if files is not None:
         names = [path.name for path in write_examples(files)]
         if as_json:
-            return print_json({"folder": str(files), "files": names, "commands": COMMANDS})
+            return output.print_json({"folder": str(files), "files": names, "commands": COMMANDS})
         print(f"{len(names)} files are in {files}: {', '.join(names)}", f"cd {files}", sep="\n")
         print(*(f"forcopt {command}" for command in COMMANDS.values()), sep="\n")
         return None
@@ -82,11 +76,11 @@ def examples(
         for name, path in registry.examples().items()
     ]
     if as_json:
-        return print_json(rows)
-    out = table("example", "model")
+        return output.print_json(rows)
+    out = output.table("example", "model")
     for row in rows:
         out.add_row(row["example"], row["model"])
-    print_table(out)
+    output.print_table(out)
     return None
 
 
@@ -96,7 +90,7 @@ def describe(model: ModelArgument) -> None:
 
     cls = _class(model)
     _, text, meanings = _documentation(cls)
-    screen = console()
+    screen = output.console()
     screen.print(f"[bold]{model}[/bold]", end="\n\n")
     screen.print(text, markup=False)
 
@@ -206,7 +200,7 @@ _RULES = {
 }
 
 
-def backends(as_json: JsonOption = False) -> None:
+def backends(as_json: output.JsonOption = False) -> None:
     """List the backends: capabilities, version, and how to install missing ones."""
     from forcopt.backends import registry
 
@@ -224,14 +218,14 @@ def backends(as_json: JsonOption = False) -> None:
             }
         )
     if as_json:
-        return print_json(rows)
-    out = table("backend", "through", "takes", "version")
+        return output.print_json(rows)
+    out = output.table("backend", "through", "takes", "version")
     for row in rows:
         here = row["version"] or f"{row['missing']}; install it with: {row['install']}"
         out.add_row(row["backend"], row["through"], row["takes"], here, style="dim" if row["missing"] else "")
-    print_table(out)
+    output.print_table(out)
     for prefix, found in registry.families().items():
-        console().print(
+        output.console().print(
             f"{prefix}:NAME is any solver that {prefix} finds; here: {', '.join(found) or 'none'}",
             markup=False,
         )
@@ -246,17 +240,17 @@ class Format(StrEnum):
 
 
 def export(
-    spec: SpecArgument,
-    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ends in .mps or .lp.")],
+    spec: output.SpecArgument,
+    target: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ends in .mps or .lp.")],
     method: Annotated[str | None, Option("--method", "-m", help="Which formulation.")] = None,
 ) -> None:
     """Write the model of a formulation as an MPS or LP file."""
     from forcopt.loops.exchange import write
 
-    model, handles = problem_from(spec).formulate(method)
+    model, handles = output.problem_from(spec).formulate(method)
     if handles.unit != 1:
         print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)
-    write(model, output)
+    write(model, target)
 
 
 instances = typer.Typer(
@@ -269,7 +263,7 @@ NamesArgument = Annotated[
 
 
 @instances.command("list")
-def list_instances(names: NamesArgument = None, as_json: JsonOption = False) -> None:
+def list_instances(names: NamesArgument = None, as_json: output.JsonOption = False) -> None:
     """List the instances with the known bounds of their optima and the certificates; JSON has more fields."""
     from forcopt.study import library
 
@@ -279,14 +273,14 @@ def list_instances(names: NamesArgument = None, as_json: JsonOption = False) -> 
         for i in library.find(names or [])
     ]
     if as_json:
-        return print_json(rows)
-    out = table("instance", "best known", "bound", "seconds", "certified")
+        return output.print_json(rows)
+    out = output.table("instance", "best known", "bound", "seconds", "certified")
     out.columns[0].no_wrap = True
     for row in rows:
         forms = {"objective": ".8g", "bound": ".8g", "seconds": ".3g"}
         numbers = ["-" if row[k] is None else f"{row[k]:{form}}" for k, form in forms.items()]
         out.add_row(row["name"], *numbers, _brief(row["certified"]))
-    print_table(out)
+    output.print_table(out)
     return None
 
 

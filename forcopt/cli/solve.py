@@ -10,11 +10,10 @@ import typer
 from typer import Option
 
 from forcopt.cli import output
-from forcopt.clock import interrupted, stop_on_interrupt
+from forcopt.clock import Improvement, interrupted, stop_on_interrupt
 from forcopt.errors import require
 
 if TYPE_CHECKING:
-    from forcopt.clock import Improvement
     from forcopt.problem import Solution
 
 

@@ -229,10 +229,9 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     return scaling if lifted is None else lifted.then(scaling)
 
 
-def objective_factor(program: Program, scaling: Scaling | None) -> float:
-    """The power of two that brings the largest cost of one small linear objective near 1; else 1."""
-    stage = program.stages[0]
-    if program.is_staged or stage.quadratic is not None:
+def objective_factor(stage: StageCost, scaling: Scaling | None) -> float:
+    """The power of two that brings the largest cost of a small linear objective near 1; else 1."""
+    if stage.quadratic is not None or stage.leximin is not None:
         return 1.0
     cost = stage.cost if scaling is None else stage.cost * scaling.columns
     largest = float(np.abs(cost).max(initial=0.0))

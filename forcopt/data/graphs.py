@@ -156,9 +156,7 @@ def _plain(value: Any) -> Any:
 def _hashable(value: Any) -> Any:
     """JSON has no tuples: a node named by a list was named by a tuple."""
     if isinstance(value, Mapping):
-        raise DeclarationError(
-            f"a node is named {value!r}; its 'id' must be text, a number or a list of these"
-        )
+        raise DeclarationError(f"a node is named {value!r}; 'id' must be text, a number or a list of these")
     return tuple(_hashable(v) for v in value) if isinstance(value, list) else value
 
 

@@ -105,9 +105,7 @@ class Hierarchy(Declared):
                     "it must be at least 0"
                 )
             if self.types and len(self.types) != self.counts.shape[1]:
-                raise DeclarationError(
-                    f"types names {len(self.types)}; counts have {self.counts.shape[1]} columns"
-                )
+                raise DeclarationError(f"types names {len(self.types)}; counts has {self.counts.shape[1]}")
         return self
 
     # -- constructors ----------------------------------------------------------------------------------------
@@ -180,9 +178,7 @@ class Hierarchy(Declared):
         check_label_order("Hierarchy.from_geoids", {"names": listed, "codes": codes, "counts": counts})
         for code in listed:
             if len(code) not in lengths:
-                raise DeclarationError(
-                    f"code {code} has {len(code)} characters; it must have one of {lengths}"
-                )
+                raise DeclarationError(f"code {code} has {len(code)} characters, not one of {lengths}")
         return cls._from_paths([[code[:length] for length in lengths] for code in listed], counts, **fields)
 
     @classmethod
@@ -247,9 +243,7 @@ class Hierarchy(Declared):
             stack.extend([*path, unit] for unit in reversed(below))
         if reached != len(parent) + 1:
             lost = next(u for u in parent if not any(u in path for path in paths))
-            raise DeclarationError(
-                f"unit {lost} is not reached from the root {roots[0]}: the edges hold a cycle"
-            )
+            raise DeclarationError(f"unit {lost} is not reached from root {roots[0]}: the edges hold a cycle")
         given = None if counts is None else _counts_of_leaves(counts, paths, units)
         depth = max(map(len, paths))
         full = [[str(u) for u in path] + [str(path[-1])] * (depth - len(path)) for path in paths]

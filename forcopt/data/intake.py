@@ -861,9 +861,7 @@ def _check_doubles(cells: pd.Series[str], file: str, found: Findings) -> None:
             continue
         at, other = first.setdefault(key, (row, value))
         if at != row:
-            rule = (
-                f"is in row {at}, too" if other == value else f"is {other!r} of row {at} in another spelling"
-            )
+            rule = f"is in row {at}, too" if other == value else f"is {other!r} of row {at}, spelt otherwise"
             found.fault(file, row, str(cells.name), value, f"{rule}; delete one, or rename it")
 
 

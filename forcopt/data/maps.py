@@ -155,9 +155,7 @@ def map_facts(
         try:
             import geopandas
         except ImportError:
-            raise DeclarationError(
-                f"{path} needs geopandas: pip install geopandas; or save it as GeoJSON"
-            ) from None
+            raise DeclarationError(f"{path}: pip install geopandas, or save it as GeoJSON") from None
         try:
             frame = geopandas.read_file(path)
         except Exception as error:

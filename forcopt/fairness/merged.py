@@ -66,9 +66,7 @@ class Merged(Notion):
         """The rates of the unions, each named ``column=value``."""
         unknown = set(self.values) - set(rates.groups)
         if unknown:
-            raise DeclarationError(
-                f"values names group {min(unknown)!r}; the groups are {', '.join(rates.groups)}"
-            )
+            raise DeclarationError(f"values names {min(unknown)!r}; the groups are {', '.join(rates.groups)}")
         names = tuple(dict.fromkeys(self.values[g] for g in rates.groups if g in self.values))
         member: Array = np.array([[self.values.get(g) == name for g in rates.groups] for name in names])
         return rates.union(member, tuple(f"{self.column}={name}" for name in names))

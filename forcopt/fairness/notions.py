@@ -519,9 +519,7 @@ class RateRatio(_OfRates):
         for rate in self.rates:
             values = self.compared(rates, rate).rate(rate)
             if isinstance(values, Expression):
-                raise DeclarationError(
-                    f"the ratio of the {rate.name}s is not convex; demand it by rows instead"
-                )
+                raise DeclarationError(f"the ratio of the {rate.name}s is not convex; demand it by rows")
             largest = float(values.max(initial=0.0))
             found[f"relative {rate.name}"] = 1.0 - float(values.min()) / largest if largest > 0 else 0.0
         return found

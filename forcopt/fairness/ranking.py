@@ -364,8 +364,7 @@ class PrefixQuotas(_OfGroups):
     @classmethod
     def _are_shares(cls, shares: Mapping[str, float] | None) -> Mapping[str, float] | None:
         for group, share in (shares or {}).items():
-            if not 0 <= share <= 1:
-                raise DeclarationError(f"the share of {group} is {share:g}; it must be from 0 to 1")
+            require(0 <= share <= 1, f"the share of {group}", share, "be from 0 to 1")
         return shares
 
     def limits(self, candidates: Candidates) -> list[GroupLimit]:
@@ -400,9 +399,7 @@ class PrefixQuotas(_OfGroups):
             return own
         for group in given:
             if group not in names:
-                raise DeclarationError(
-                    f"constraint: there is no group {group!r}; there are {'; '.join(names)}"
-                )
+                raise DeclarationError(f"constraint: no group {group!r}; there are {'; '.join(names)}")
         return np.array([given.get(name, rest) for name in names])
 
 

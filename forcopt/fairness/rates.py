@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers, check_entries
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.language.expression import Expression
 
@@ -311,8 +311,7 @@ def binomial_interval(
     """
     from scipy.stats import beta
 
-    if not 0.0 < confidence < 1.0:
-        raise DeclarationError(f"confidence is {confidence:g}; it must be strictly between 0 and 1")
+    require(0.0 < confidence < 1.0, "confidence", confidence, "be strictly between 0 and 1")
     k, n = np.asarray(events, dtype=float), np.asarray(trials, dtype=float)
     tail = (1.0 - confidence) / 2.0
     if method == "clopper-pearson":

@@ -8,7 +8,6 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.compiled import int64, njit, trailing_zeros, uint64
-from forcopt.graphs.weighted import WeightedGraph
 
 LARGEST = 128
 """The largest number of vertices."""
@@ -65,9 +64,9 @@ def mask(vertices: Any) -> tuple[int, int]:
     return bits & (2**64 - 1), bits >> 64
 
 
-def masks(graph: WeightedGraph) -> Array:
-    """The neighbours of each vertex; uint64, shape (n, 2)."""
-    return np.array([mask(a) for a in graph.neighbours], dtype=np.uint64).reshape(-1, 2)
+def masks(sets: Any) -> Array:
+    """Write sets of vertices, such as the neighbours of each; uint64, shape (n, 2)."""
+    return np.array([mask(a) for a in sets], dtype=np.uint64).reshape(-1, 2)
 
 
 def members(words: Any) -> list[int]:

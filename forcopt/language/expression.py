@@ -324,9 +324,7 @@ class Expression:
         caller = sys._getframe(1)
         if caller.f_code.co_name == "dot" and caller.f_globals.get("__name__", "").startswith("pandas."):
             # Series.dot and DataFrame.dot never ask the right operand; without labels they would be wrong.
-            raise DeclarationError(
-                "pandas takes no expression on the right of @: write x @ series, or x @ frame.T"
-            )
+            raise DeclarationError("pandas takes no expression right of @: write x @ series, or x @ frame.T")
         # A 0-d object array makes scipy's sparse matrices leave `A @ x` to __rmatmul__.
         box = np.empty((), dtype=object)
         box[()] = self

@@ -400,9 +400,7 @@ class AllFunctionsOracle(Oracle):
         """All functions, for at most 2^16 of them."""
         m, c = len(self.rows), self.classes
         if m * math.log2(c) > MOST_LISTED:
-            raise DeclarationError(
-                f"there are {c}^{m} functions of {m} rows; at most 2^{MOST_LISTED} are listed"
-            )
+            raise DeclarationError(f"there are {c}^{m} functions of {m} rows; the most is 2^{MOST_LISTED}")
         return [self.hypothesis(k // c ** np.arange(m) % c) for k in range(c**m)]
 
     def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:

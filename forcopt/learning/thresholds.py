@@ -12,7 +12,7 @@ from pydantic import Field, ModelWrapValidatorHandler, field_validator, model_va
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.learning.finite import ListedHypotheses, ListedOracle
 from forcopt.learning.hypotheses import (
     Classifier,
@@ -213,8 +213,7 @@ class Stumps(ListedHypotheses):
     @field_validator("features")
     @classmethod
     def _is_matrix(cls, features: Array) -> Array:
-        if features.ndim != 2 or features.size == 0:
-            raise DeclarationError(f"the shape is {features.shape}; it must be (records, features)")
+        require(features.ndim == 2 and features.size, "the shape", features.shape, "be (records, features)")
         return features
 
     @cached_property

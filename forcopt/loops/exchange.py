@@ -115,9 +115,7 @@ def _refuse_losses(model: Model, doing: str, first_stage: bool = False) -> None:
         )
     if model.lazies:
         names = ", ".join(repr(family.name) for family in model.lazies)
-        raise UnsupportedError(
-            f"cannot {doing}: the lazy family {names} is a function, not rows; Model.solve calls it"
-        )
+        raise UnsupportedError(f"cannot {doing}: the lazy family {names} is a function; Model.solve calls it")
 
 
 def _compiled(model: Model, capabilities: Capabilities, name: str) -> Program:

@@ -38,6 +38,7 @@ from forcopt.backends.base import RawResult, Session
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.leximin import LeximinStages, Utilities, register_leximin
 from forcopt.compile.program import LeximinLayout, Program, RowBlock, StageCost
+from forcopt.compile.scaling import objective_factor
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
@@ -190,7 +191,7 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
     value : float
         Its optimum.
     tolerance : float
-        Relative to the larger of 1 and the value's size.
+        Relative to the larger of 1 and the value's size; of small costs, of their unit instead of 1.
 
     Returns
     -------
@@ -203,7 +204,8 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
     >>> hold_objective(stage, 3.0, 1e-6).upper.round(9).tolist()
     [3.000003]
     """
-    limit = value - stage.offset + tolerance * max(1.0, abs(value))
+    unit = 1 / objective_factor(stage, None)
+    limit = value - stage.offset + tolerance * max(unit, abs(value))
     return RowBlock.of(sp.csr_array(stage.cost.reshape(1, -1)), np.array([-np.inf]), np.array([limit]))
 
 

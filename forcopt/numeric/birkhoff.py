@@ -110,9 +110,7 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
     for side, values in zip(("row", "column"), sums, strict=True):
         if (values > 1 + tolerance).any():
             at = int(np.argmax(values))
-            raise DeclarationError(
-                f"{side} {at} of the matrix has the sum {values[at]:.12g}; at most 1 is allowed"
-            )
+            raise DeclarationError(f"{side} {at} of the matrix has the sum {values[at]:.12g}, above 1")
     matching = _Matching(left, [np.abs(values - 1) <= tolerance for values in sums])
     for values, tight in zip(sums, matching.tight, strict=True):
         values[tight] = 1.0

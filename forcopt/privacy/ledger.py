@@ -343,9 +343,7 @@ class Ledger:
         if isinstance(release, Profile):
             return Entry(number, name, places, release, neighbours, now)
         if neighbours not in (None, release.neighbours) and release.neighbours is not None:
-            raise DeclarationError(
-                f"neighbours is {neighbours!r}; the profile of {name!r} is for {release.neighbours!r}"
-            )
+            raise DeclarationError(f"neighbours is {neighbours!r}; {name!r} is for {release.neighbours!r}")
         return Entry(number, name, places, release.profile(), release.neighbours or neighbours, now)
 
     def _conflict(self, entry: Entry) -> str:

@@ -198,9 +198,7 @@ class Total(Statistic):
         if matrix.ndim != 2 or matrix.shape[1] != cells or not len(matrix):
             raise DeclarationError(f"workload has shape {matrix.shape}; it must be (sums, {cells})")
         if np.abs(matrix).max() > MOST_WEIGHT:
-            raise DeclarationError(
-                f"workload holds {np.abs(matrix).max():g}; it may hold {MOST_WEIGHT} in size"
-            )
+            raise DeclarationError(f"workload holds {np.abs(matrix).max():g}; the most is {MOST_WEIGHT}")
         labels = tuple(names or map(str, range(len(matrix))))
         if len(labels) != len(matrix):
             raise DeclarationError(f"names are {len(labels)}; the workload has {len(matrix)} rows")

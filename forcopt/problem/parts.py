@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,11 +31,9 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model
+from forcopt.language.relations import AtomRelation
 from forcopt.language.variable import Variable
 from forcopt.problem.problem import Problem
-
-if TYPE_CHECKING:
-    from forcopt.language.relations import AtomRelation
 
 Scope = Literal["each", "one", "sum", "plan"]
 Read = Callable[[Any], Any]

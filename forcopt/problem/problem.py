@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import model_validator
@@ -20,6 +20,9 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.objective import maximize, minimize
 from forcopt.language.variable import Variable
+from forcopt.loops.certify import Certificate, is_provable
+from forcopt.loops.certify.certify import completed
+from forcopt.loops.solve import default_backend
 from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
 from forcopt.privacy import ObservedGroups
@@ -35,10 +38,6 @@ from forcopt.problem.solution import (
     weakened,
 )
 from forcopt.status import Status
-
-if TYPE_CHECKING:
-    from forcopt.loops.certify import Certificate
-
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -702,8 +701,6 @@ class Problem(Declared):
         self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
     ) -> Solution:
         model, handles = self.formulate(method.name, **own)
-        from forcopt.loops.solve import default_backend
-
         backend, start = common.pop("backend", None) or default_backend(model), common.get("start")
         if start is not None:
             common["start"] = handles.start_at(start)
@@ -789,9 +786,6 @@ class Problem(Declared):
         DeclarationError
             If `method` is not an exact formulation, or does not take this decision.
         """
-        from forcopt.loops.certify import Certificate, is_provable
-        from forcopt.loops.certify.certify import completed
-
         refused: list[str] = []
         found: list[tuple[Method, Model, Handles, Mapping[Variable, Any]]] = []
         for chosen in [self.method(method)] if method else self.methods.values():

@@ -14,6 +14,7 @@ import numpy as np
 from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
+from forcopt.loops.certify import Certificate
 from forcopt.loops.solution import ModelSolution, relative_gap
 from forcopt.notebook import facts_html
 from forcopt.problem.method import Handles
@@ -22,7 +23,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from forcopt.loops.certify import Certificate
     from forcopt.problem.problem import Problem
 
 
@@ -237,8 +237,6 @@ class Solution:
         DeclarationError
             For a private solution: its certificate would be of the data.
         """
-        from forcopt.loops.certify import Certificate
-
         if self.private:
             raise DeclarationError(
                 "a private solution has no certificate, which would be of the data; whoever holds these "

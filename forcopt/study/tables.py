@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -138,13 +138,14 @@ _MORE = [
 ]
 
 
-def identifying_columns(rows: Sequence[Run], parameters: Sequence[str]) -> list[Column]:
+def _columns(comparison: Comparison) -> list[Column]:
     """Give the columns that distinguish the rows, then the columns that some row fills."""
+    rows = comparison.rows
     swept = all(row.parameters for row in rows)  # then the parameters distinguish the instances
     found: list[Column] = []
     if len({row.instance for row in rows}) > 1 and not swept:
         found = [Column("instance", _plain("instance"), _plain("instance"), number=False)]
-    found += [Column(name, _parameter(name), _parameter(name)) for name in parameters]
+    found += [Column(name, _parameter(name), _parameter(name)) for name in comparison.parameters]
     found += [
         Column(name, _plain(name), _plain(name, str))
         for name in ("seed", "repeat")
@@ -153,18 +154,8 @@ def identifying_columns(rows: Sequence[Run], parameters: Sequence[str]) -> list[
     return found + [c for c in _COLUMNS if any(map(c.shown, rows))]
 
 
-def further_columns(rows: Sequence[Run], metrics: Sequence[str]) -> list[Column]:
-    """Give the columns for which only the page has room: sizes, messages, versions and metrics."""
-    own = [Column(name, _metric(name), _metric(name, lambda v: _number(v, ".6g"))) for name in metrics]
-    return [c for c in _MORE if any(map(c.shown, rows))] + own
-
-
 _LEAST_NEEDED = ("MB", "gap", "bound", "to best", "guarantee", "gap to best bound", "proved by")
 """Columns that a narrow terminal does without, in this order."""
-
-
-def _columns(comparison: Comparison) -> list[Column]:
-    return identifying_columns(comparison.rows, comparison.parameters)
 
 
 def text_table(comparison: Comparison) -> str:
@@ -211,7 +202,10 @@ def html_table(comparison: Comparison, full: bool) -> str:
     """
     columns = _columns(comparison)
     if full:
-        columns += further_columns(comparison.rows, comparison.metrics)
+        columns += [c for c in _MORE if any(map(c.shown, comparison.rows))]
+        columns += [
+            Column(m, _metric(m), _metric(m, lambda v: _number(v, ".6g"))) for m in comparison.metrics
+        ]
     head = "".join(f"<th>{html.escape(c.title)}</th>" for c in columns)
     head += "<th>declaration</th>" if full and comparison.problems else ""
     best = {id(row) for row in comparison.winners}

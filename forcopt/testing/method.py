@@ -86,9 +86,7 @@ def check_method(problem: Problem, method: str, *, time_limit: float = 2.0) -> S
     assert read.problem == first.problem and read.status is first.status, f"{name}: its pickle differs"
     if first.decision is not None and not first.private:
         again = problem.evaluate(read.decision).objective
-        assert again == first.objective, (
-            f"{name}: its decision changes in a pickle: {first.objective}, {again}"
-        )
+        assert again == first.objective, f"{name}: its pickled decision changes: {first.objective}, {again}"
     if "seed" in options:
         other = solved(problem.replace(), method, **options)
         stopped = max(first.seconds, other.seconds) >= time_limit  # where depends on the machine

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, least_whole
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, require
 
@@ -387,10 +387,10 @@ class DecayingCorrelation(DataModel):
             factor = self.replace(width=0, dependence=self.dependence)._factor(records)
             guess = max(0, ceil(log(factor / failure) / -log1p(-self.independence) - 1))
             low, high = max(guess - 2, -1), min(guess + 2, high)
-        while high - low > 1:  # the term falls with the width
-            middle = (low + high) // 2
-            ok = self.replace(width=middle).dependence_term(records) <= failure
-            low, high = (low, middle) if ok else (middle, high)
+        # The term falls with the width.
+        high = least_whole(
+            lambda width: self.replace(width=width).dependence_term(records) <= failure, low + 1, high
+        )
         found = self.replace(width=high)
         return high if found.dependence_term(records) <= failure and not found.covers_all else None
 

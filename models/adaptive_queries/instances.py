@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.adaptive_queries.data_models import DecayingCorrelation
 from forcopt.models.adaptive_queries.schedule import QuerySchedule
 
@@ -32,8 +30,5 @@ def random_schedule(attributes: int, queries: int, *, equal: bool = False, seed:
 
 
 INSTANCES = by_name(
-    Instance(
-        f"queries/schedule-{attributes}-{queries}", partial(random_schedule, attributes, queries), "milp"
-    )
-    for attributes, queries in ((20, 60), (50, 150), (100, 300), (300, 1000))
+    family("queries/schedule-{}-{}", random_schedule, "milp", (20, 60), (50, 150), (100, 300), (300, 1000))
 )

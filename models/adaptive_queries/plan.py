@@ -12,7 +12,7 @@ import scipy
 from pydantic import Field
 from scipy.special import log_ndtr, ndtri
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, least_whole
 from forcopt.clock import Deadline
 from forcopt.errors import require
 from forcopt.models.adaptive_queries.data_models import DataModel, DecayingCorrelation, NaiveComposition
@@ -231,11 +231,7 @@ class AccuracyPlan(Problem):
             high *= 2
             if high > 2**50 or (high > 2 and self.replace(records=high).room <= 0):
                 return None
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
+        return least_whole(enough, high // 2 + 1, high)
 
 
 def _sample_error(noise: str, scale: float, beta: float, answers: int) -> float:

@@ -101,8 +101,7 @@ def capped(radii: Array, cap: float | None) -> Array:
     """
     if cap is not None:
         limit = float(as_numbers(cap, "cap"))
-        if limit < 0:
-            raise DeclarationError(f"cap is {limit:g}; it must be at least 0")
+        require(limit >= 0, "cap", limit, "be at least 0")
         return np.minimum(radii, limit)
     if np.isinf(radii).any():
         raise DeclarationError("radii are infinite, as all points have one label; a cap is needed")

@@ -444,8 +444,7 @@ class MarginRate:
     def __call__(self, r: float) -> float:
         """Phi(r), the mass of points whose open ball of radius r meets another label."""
         radius = float(as_numbers(r, "r"))
-        if radius < 0:
-            raise DeclarationError(f"r is {radius:g}; it must be at least 0")
+        require(radius >= 0, "r", radius, "be at least 0")
         return float(self.masses[self.radii < radius * (1 - SAME_RADIUS)].sum())
 
     def inverse(self, eps: float) -> float:

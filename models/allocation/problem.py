@@ -534,9 +534,7 @@ class StratifiedAllocation(Strata):
     def _limits_fit(self) -> Self:
         k, variables = self.coefficients.shape
         if self.sample_size is None and self.budget is None:
-            raise DeclarationError(
-                "neither sample_size nor budget is given; one of them must limit the sample"
-            )
+            raise DeclarationError("neither sample_size nor budget is given; one must limit the sample")
         if (self.costs is None) != (self.budget is None):
             raise DeclarationError("costs and budget go together; only one of them is given")
         if self.costs is not None:

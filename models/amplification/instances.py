@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.amplification.problem import DPHypothesisTest, TightAmplification
 
 
-def _test(counts: int, epsilon: float) -> DPHypothesisTest:
+def _test(counts: int) -> DPHypothesisTest:
     """Two random laws of a count that differ a little everywhere."""
     rng = np.random.default_rng(counts)
     first = rng.dirichlet(np.ones(counts))
     second = first * rng.uniform(0.7, 1.3, counts)
-    return DPHypothesisTest(first=first, second=second / second.sum(), epsilon=epsilon)
+    return DPHypothesisTest(first=first, second=second / second.sum(), epsilon=0.5)
 
 
-def _design(population: int, epsilon: float) -> TightAmplification:
+def _design(population: int) -> TightAmplification:
     """A sample of a random size, near a third of the population."""
     law = np.random.default_rng(population).binomial(population, 1 / 3, 10 * population)
-    return TightAmplification.random_size(np.bincount(law, minlength=population + 1) / len(law), epsilon)
+    return TightAmplification.random_size(np.bincount(law, minlength=population + 1) / len(law), 0.5)
 
 
 INSTANCES = by_name(
-    (Instance(f"amplification/test-{n}", partial(_test, n, 0.5), "lp") for n in (10, 100, 1000, 10000)),
-    (Instance(f"amplification/design-{n}", partial(_design, n, 0.5), "lp") for n in (10, 100, 1000)),
+    family("amplification/test-{}", _test, "lp", [10], [100], [1000], [10000]),
+    family("amplification/design-{}", _design, "lp", [10], [100], [1000]),
 )

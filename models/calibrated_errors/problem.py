@@ -156,8 +156,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
                 f"weights are given for {', '.join(weights)}; the groups are {', '.join(names)}"
             )
         for name, share in weights.items():
-            if not share > 0:
-                raise DeclarationError(f"the weight of {name!r} is {share:g}; it must be positive")
+            require(share > 0, f"the weight of {name!r}", share, "be positive")
         if not abs(sum(weights.values()) - 1) <= ROUNDING:
             raise DeclarationError(f"the weights sum to {sum(weights.values()):.12g}; they must sum to 1")
         return {name: weights[name] for name in names}
@@ -575,8 +574,7 @@ class Recalibration(PolicyFile):
         codes, names = read_groups(groups)
         same_length(scores=raw, groups=codes, labels=actual)
         if edges is None:
-            if bins < 1:
-                raise DeclarationError(f"bins is {bins}; there must be at least one")
+            require(bins >= 1, "bins", bins, "be at least 1")
             edges = np.quantile(raw, np.arange(1, bins) / bins, method="higher")
         cuts = np.unique(as_numbers(edges, "edges"))
         counts = np.zeros((2, len(names), len(cuts) + 1), dtype=np.int64)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.census_release.measurement import measure
 from forcopt.models.census_release.problem import ConsistentRelease
 
@@ -65,20 +64,17 @@ def random_release(
 _SIZES = ((1, 5, 40), (1, 15, 80, 300, 2000), (1, 30, 120, 500, 8000))
 
 
-def _typed(sizes: tuple[int, ...], types: int) -> ConsistentRelease:
+def _joint(leaves: int, sizes: tuple[int, ...], **fields: Any) -> ConsistentRelease:
+    return random_release(sizes, seed=leaves, integer=True, order="joint", **fields)
+
+
+def _typed(types: int, leaves: int, sizes: tuple[int, ...]) -> ConsistentRelease:
     """Counts by type; precisions are rounded, since their last bits depend on the processor."""
-    drawn = random_release(sizes, types=types, seed=sizes[-1], integer=True, order="joint")
+    drawn = _joint(leaves, sizes, types=types)
     return drawn.replace(precision=[np.round(level, 12) for level in drawn.precision])
 
 
 INSTANCES = by_name(
-    (
-        Instance(
-            f"census/joint-{sizes[-1]}",
-            partial(random_release, sizes, seed=sizes[-1], integer=True, order="joint"),
-            "network-lp",
-        )
-        for sizes in _SIZES
-    ),
-    [Instance("census/types-7-300", partial(_typed, (1, 8, 50, 300), 7), "network-lp")],
+    family("census/joint-{}", _joint, "network-lp", *((sizes[-1], sizes) for sizes in _SIZES)),
+    family("census/types-{}-{}", _typed, "network-lp", (7, 300, (1, 8, 50, 300))),
 )

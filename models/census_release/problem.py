@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -16,15 +16,12 @@ from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError, require_shape
+from forcopt.loops.certify import Certificate
 from forcopt.models.census_release.release import PublicTree, Release
 from forcopt.models.census_release.tolerances import SUM_ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Outcome, Problem, Solution
 from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
-
-if TYPE_CHECKING:
-    from forcopt.loops.certify import Certificate
-
 
 _MOST_NAMED = 3
 """Violations of one kind that are named; the largest first."""
@@ -224,13 +221,9 @@ class ConsistentRelease(Problem):
         for item in self.invariants:
             h.find(item.level, item.unit)
             if any(not 0 <= t < self.types for t in item.types) or len(set(item.types)) < len(item.types):
-                raise DeclarationError(
-                    f"invariant {item!r}: types must be among 0 to {self.types - 1}, each once"
-                )
+                raise DeclarationError(f"invariant {item!r}: types are from 0 to {self.types - 1}, each once")
             if self.integer and item.value != round(item.value):
-                raise DeclarationError(
-                    f"invariant of unit {item.unit}: {item.value:g} is not whole, and integer is True"
-                )
+                raise DeclarationError(f"integer: invariant of unit {item.unit}: {item.value:g} is not whole")
         named = {"zeros": self.zeros} | {f"extra.{i}.leaves": m.leaves for i, m in enumerate(self.extra)}
         for field, which in named.items():
             if which.ndim != 1 or (which.size and not 0 <= which.min() <= which.max() < h.leaves):
@@ -244,9 +237,7 @@ class ConsistentRelease(Problem):
                 raise DeclarationError(f"{field} names leaf {values[np.argmax(times)]} twice")
         for off in self.extra:
             if off.noisy.shape != (queries,) or off.precision.shape not in ((), (queries,)):
-                raise DeclarationError(
-                    f"extra: noisy must have shape ({queries},), precision () or ({queries},)"
-                )
+                raise DeclarationError(f"extra: noisy needs shape ({queries},), precision () or ({queries},)")
         return self
 
     def _check_workload(self, queries: int) -> None:

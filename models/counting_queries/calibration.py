@@ -95,9 +95,7 @@ def least_size(
         high = there
         if abs(there - log(start)) > 40:
             kind = type(law(start)).__name__
-            raise DeclarationError(
-                f"no size of {kind} gives delta {problem.delta:g} at epsilon {problem.epsilon:g}"
-            )
+            raise DeclarationError(f"no {kind} gives delta {problem.delta:g} at epsilon {problem.epsilon:g}")
     root = float(scipy.optimize.brentq(over, low, high, xtol=tolerance, rtol=1e-15)) if low < high else low
     grow = tolerance
     while over(root) > 0:

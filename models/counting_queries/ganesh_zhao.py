@@ -348,9 +348,7 @@ def sparse_vector(
     p = even_shape(problem) if shape is None else shape
     broken = out_of_range(k, epsilon / 2, delta / 3, p)
     if broken:
-        raise DeclarationError(
-            f"sparse-vector: Theorem 17 fails at half of epsilon and a third of delta: {broken}"
-        )
+        raise DeclarationError(f"sparse-vector: Theorem 17 fails at epsilon / 2 and delta / 3: {broken}")
     noise = GeneralizedGaussian(shape=float(p), scale=theorem17_scale(k, epsilon / 2, delta / 3, p))
     law = noise.on_integers() if problem.whole else noise
     return _inert("sparse-vector", noise, law, k, t, multiplier, epsilon / 2, delta / 3)

@@ -327,9 +327,7 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
     w = problem.workload
     if max(w.shape) > LARGE:
         order = sum(w.shape)
-        warn(
-            f"sdp has a cone of order {order}; beyond {LARGE} queries or counts use fixed-point", stacklevel=2
-        )
+        warn(f"sdp's cone has order {order}; beyond {LARGE} queries or counts use fixed-point", stacklevel=2)
     moving = problem.neighbours == "substitute"
     if moving:  # the number of people is known, and its multiples are free
         w = w - w.mean(axis=1, keepdims=True)

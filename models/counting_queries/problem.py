@@ -149,8 +149,6 @@ class CountingQueries(Problem):
         if isinstance(law, TabulatedNoise):
             p, values = law.probabilities, law.values
             if law.not_log_concave is not None:
-                raise DeclarationError(
-                    f"the table is not log-concave at {law.not_log_concave}: worst is unknown"
-                )
+                raise DeclarationError(f"the law is not log-concave at {law.not_log_concave}: worst unknown")
             if values[0] != -values[-1] or not np.allclose(p, p[::-1], rtol=1e-9, atol=SMALLEST):
                 raise DeclarationError("the table is not even, so that all ones need not be the worst change")

@@ -21,19 +21,10 @@ from forcopt.data.graphs import grid
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import positive_part
 from forcopt.language.model import Model
+from forcopt.models.districting import recom
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.clustering_bound import ClusteringBound
 from forcopt.models.districting.plan import Plan
-from forcopt.models.districting.recom import (
-    _cut_edge,
-    _divide,
-    _Map,
-    _merge,
-    _Merged,
-    _random,
-    _State,
-    _uniform_tree,
-)
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -79,7 +70,7 @@ def _recombine(graph, state, merged, clusters, steps):  # type: ignore[no-untype
     seats, count = clusters.seats, clusters.numbers
     for _ in range(steps):
         # Clusters are numbered from 0 to count[0] - 1; their seats sum to those of the plan.
-        u, v = graph.edges[_random(state.draw, len(graph.edges))]
+        u, v = graph.edges[recom._random(state.draw, len(graph.edges))]
         a, b = state.label[u], state.label[v]
         both = seats[a] + (seats[b] if a != b else 0)
         if both == 1:
@@ -87,18 +78,18 @@ def _recombine(graph, state, merged, clusters, steps):  # type: ignore[no-untype
         alone = a == b
         if alone:
             b = count[0]
-        size, top, first = _merge(graph, state, merged, a, b), -1, 0
+        size, top, first = recom._merge(graph, state, merged, a, b), -1, 0
         for _ in range(_TREES):
-            _uniform_tree(merged, size, state.draw)
-            top, first, _ = _cut_edge(graph, merged, size, both, state.draw)
+            recom._uniform_tree(merged, size, state.draw)
+            top, first, _ = recom._cut_edge(graph, merged, size, both, state.draw)
             if top >= 0:
                 break
         if top >= 0:
-            _divide(graph, state, merged, size, (top, a, b))
+            recom._divide(graph, state, merged, size, (top, a, b))
             seats[a], seats[b] = first, both - first
             count[0] += alone
-        elif not alone and count[0] > count[1] - _BELOW and _random(state.draw, _JOINS) == 0:
-            _divide(graph, state, merged, size, (merged.order[0], a, b))
+        elif not alone and count[0] > count[1] - _BELOW and recom._random(state.draw, _JOINS) == 0:
+            recom._divide(graph, state, merged, size, (merged.order[0], a, b))
             count[0] -= 1
             last = count[0]
             seats[a], seats[b] = both, seats[last]
@@ -222,7 +213,7 @@ class _Search:
         g, (low, high) = problem.whole.arrays, problem.window
         n = g.size
         self.problem, self.known = problem, dict[bytes, None]()
-        self.map = _Map(*g.links, g.edges, g.weights, low, high, True)
+        self.map = recom._Map(*g.links, g.edges, g.weights, low, high, True)
         label, seats = np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
         pieces = g.components()
         least, largest = problem.sizes(np.array([g.weights[piece].sum() for piece in pieces]))
@@ -231,8 +222,8 @@ class _Search:
             label[piece] = c
             more = min(spare, int(largest[c] - least[c]))
             seats[c], spare = least[c] + more, spare - more
-        self.state = _State.of(g, label, n + 1, 0 if seed is None else seed)
-        self.merged = _Merged.of(n, len(g.edges))
+        self.state = recom._State.of(g, label, n + 1, 0 if seed is None else seed)
+        self.merged = recom._Merged.of(n, len(g.edges))
         self.clusters = _Clusters(seats, np.full(2, len(pieces)), label.copy())
 
     def run(self, steps: int) -> int:

@@ -84,9 +84,7 @@ class CountyClustering(Problem):
         _ = self.whole.arrays
         low, high = self.window
         if not 1 <= low <= high:
-            raise DeclarationError(
-                f"a district has {low} to {high} people; the bounds must satisfy 1 <= lower <= upper"
-            )
+            raise DeclarationError(f"a district has {low} to {high} people; it must be 1 <= lower <= upper")
         return self
 
     @cached_property

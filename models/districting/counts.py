@@ -111,9 +111,7 @@ class PlanCounts:
             return self._program.histogram(self._most, self._bound, lambda: deadline.passed)
         except TimeoutError:
             kind = MemoryError if deadline.full else TimeoutError
-            raise kind(
-                f"the plans are not counted: {deadline.end}; a smaller max_cost leaves fewer plans"
-            ) from None
+            raise kind(f"the plans are not counted: {deadline.end}; a smaller max_cost has fewer") from None
 
     @cached_property
     def _tables(self) -> tuple[list[Table], list[tuple[Array, Array]]]:

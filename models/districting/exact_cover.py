@@ -99,7 +99,7 @@ class _State(NamedTuple):
 
 
 @njit(cache=True)
-def _has(words, v):  # type: ignore[no-untyped-def]
+def has_vertex(words, v):  # type: ignore[no-untyped-def]
     """Whether a set has a vertex."""
     return bool(words[v >> 6] >> np.uint64(v & 63) & _ONE)
 
@@ -128,7 +128,7 @@ def _rest_cost(rest, left):  # type: ignore[no-untyped-def]
     """The cost of the boundary of the vertices that are left; -1 if they are no district."""
     size, people, cost, inside = 0, 0, 0, rest.inside
     for v in range(len(rest.weight)):
-        inside[v] = _has(left, v)
+        inside[v] = has_vertex(left, v)
         if inside[v]:
             size += 1
             people += rest.weight[v]
@@ -167,7 +167,7 @@ def _branch(words, depths, d, begin):  # type: ignore[no-untyped-def]
     first, second = begin, begin + max(fewest, 0)
     for j in listed[begin:end].copy():
         # The sets before j are in order: those with v up to `first`, the others up to `second`.
-        if _has(words[j], v):
+        if has_vertex(words[j], v):
             listed[first] = j
             first += 1
         else:

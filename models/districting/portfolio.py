@@ -259,9 +259,7 @@ def portfolio(
     """
     finish = _last(problem)
     if finish is None and not _searchable(problem) and problem.objective == "inertia":
-        raise DeclarationError(
-            f"method 'portfolio' does not take the objective inertia here; {problem.inertia_takers}"
-        )
+        raise DeclarationError(f"'portfolio' takes no objective inertia here; {problem.inertia_takers}")
     run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
     if (outcome := screened(problem, run.part(_SCREEN))) is not None:
         return outcome

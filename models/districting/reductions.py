@@ -54,9 +54,7 @@ def bin_packing(values: Sequence[int], bins: int, capacity: int | None = None) -
         raise DeclarationError(f"bins is {bins}; it must divide the sum of the values, {sum(values)}")
     full = sum(values) // bins if capacity is None else capacity
     if bins * full < sum(values):
-        raise DeclarationError(
-            f"capacity is {capacity}; {bins} bins must hold the sum of the values, {sum(values)}"
-        )
+        raise DeclarationError(f"capacity is {capacity}; {bins} bins must hold the sum, {sum(values)}")
     items = [*values, *[1] * (bins * full - sum(values))]
     n, k, scale = len(items), bins, 2 * len(items) - 2
     require(n >= 2, "values", list(values), "be two or more positive integers")
@@ -174,9 +172,7 @@ def rounded_populations(problem: Districting, unit: int) -> tuple[Districting, i
     lower, upper = (int(v) for v in problem.windows[0])
     bounds = (-(-lower // unit), upper // unit)
     if bounds[0] > bounds[1]:
-        raise DeclarationError(
-            f"unit is {unit}; a multiple of it must lie between the bounds {lower} and {upper}"
-        )
+        raise DeclarationError(f"unit is {unit}; a multiple of it must lie between {lower} and {upper}")
     graph = problem.graph.copy()
     whole = -(-problem.arrays.weights // unit)
     nx.set_node_attributes(graph, dict(zip(problem.nodes, whole.tolist(), strict=True)), problem.population)

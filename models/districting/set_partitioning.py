@@ -9,7 +9,7 @@ whose cut edges already cost too much is dropped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from forcopt.graphs.kernels import (
     union,
     without_first,
 )
+from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.districts import (
     CUT,
     DEVIATION,
@@ -46,9 +47,6 @@ from forcopt.models.districting.short_borders import fewest_cuts, problem_order
 from forcopt.models.districting.tolerances import LESS
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-if TYPE_CHECKING:
-    from forcopt.graphs.weighted import WeightedGraph
 
 _BUDGET = 500_000
 """Partial districts to look at between two looks at the clock."""
@@ -367,10 +365,6 @@ def _search(task, stack, chain, memo, best, top, budget):  # type: ignore[no-unt
     return best, top, budget
 
 
-def _words(groups: Any) -> Array:
-    return np.array([mask(g) for g in groups], np.uint64).reshape(-1, 2)
-
-
 class Cover:
     """A search for the best exact cover, advanced in steps.
 
@@ -418,8 +412,8 @@ class Cover:
         facts: dict[str, Any] = {"kind": CUT, "inertia": np.zeros((0, 0)), "cut_limit": -1}
         facts |= {"units": np.zeros((1, n), np.int64), "split_limits": np.zeros(0, np.int64)}
         facts |= {"windows": np.zeros((0, 2), np.int64), "counted": no_rows(n)} | more
-        arrays = masks(graph), graph.weights, graph.cost_matrix, graph.adjacency.astype(np.int64)
-        links, checked = (_words(must_link), _words(cannot_link)), accept is not None
+        arrays = masks(graph.neighbours), graph.weights, graph.cost_matrix, graph.adjacency.astype(np.int64)
+        links, checked = (masks(must_link), masks(cannot_link)), accept is not None
         self.task = _Task(*arrays, *links, low, high, parts, checked=checked, **facts)
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1

@@ -100,7 +100,7 @@ def _listed(graph: WeightedGraph, bounds: tuple[int, int], most: int, spend: _Sp
 
     A set grows from its first vertex: it gets its least undecided neighbour now, or never.
     """
-    near, start = masks(graph)[:, 0], _ONE << np.arange(graph.size, dtype=np.uint64)
+    near, start = masks(graph.neighbours)[:, 0], _ONE << np.arange(graph.size, dtype=np.uint64)
     border = np.bitwise_count(near & (start - _ONE)).astype(np.int64)
     state: tuple[Array, ...] = (start, start - _ONE, near, graph.weights, border)
     found = []

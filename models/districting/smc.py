@@ -9,18 +9,9 @@ from scipy.sparse.linalg import splu
 from forcopt.arrays import Array
 from forcopt.compiled import njit
 from forcopt.errors import require
+from forcopt.models.districting import recom
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.recom import (
-    _divide,
-    _Map,
-    _merge,
-    _Merged,
-    _random,
-    _State,
-    _uniform_tree,
-    _weigh,
-)
 
 _TREES = 10_000
 """Trees drawn for each new partial plan, before the problem is given up."""
@@ -32,18 +23,18 @@ def _cut_off(graph, state, merged, new, left):  # type: ignore[no-untyped-def]
 
     Give the number of ways to cut; if there is none, nothing changes.
     """
-    count, ways, top, a, b = _merge(graph, state, merged, 0, new), 0, -1, 0, 0
-    _uniform_tree(merged, count, state.draw)
-    total = _weigh(graph, merged, count)
+    count, ways, top, a, b = recom._merge(graph, state, merged, 0, new), 0, -1, 0, 0
+    recom._uniform_tree(merged, count, state.draw)
+    total = recom._weigh(graph, merged, count)
     for v in merged.order[1:count]:
         for side in range(2):
             people = total - merged.below[v] if side else merged.below[v]
             if graph.low <= people <= graph.high and left * graph.low <= total - people <= left * graph.high:
                 ways += 1
-                if _random(state.draw, ways) == 0:
+                if recom._random(state.draw, ways) == 0:
                     top, a, b = v, (0 if side else new), (new if side else 0)
     if ways:
-        _divide(graph, state, merged, count, (top, a, b))
+        recom._divide(graph, state, merged, count, (top, a, b))
     return ways
 
 
@@ -119,8 +110,8 @@ def sequential_plans(
     require(isinstance(rho, int | float | np.number) and np.isfinite(rho), "rho", rho, "be finite")
     require(k > 1, "districts", k, "be at least 2 for the method smc")
     require(len(g.components()) == 1, "graph", f"of {len(g.components())} components", "be connected for smc")
-    graph = _Map(*g.links, g.edges, g.weights, *problem.population_bounds, True)
-    merged = _Merged.of(g.size, len(g.edges))
+    graph = recom._Map(*g.links, g.edges, g.weights, *problem.population_bounds, True)
+    merged = recom._Merged.of(g.size, len(g.edges))
     # For each partial plan: its districts, the logarithms of their numbers of trees, and that of its weight.
     labels, trees, logs = np.zeros((size, g.size), np.int64), np.zeros((size, k)), np.zeros(size)
     for new in range(1, k):
@@ -132,7 +123,7 @@ def sequential_plans(
             require(tries < _TREES * (len(found) + 1), made, len(found), f"be {size}")
             tries += 1
             old = int(np.searchsorted(chances, rng.random() * chances[-1]))
-            state = _State.of(g, labels[old].copy(), k, rng)
+            state = recom._State.of(g, labels[old].copy(), k, rng)
             ways, label, known = _cut_off(graph, state, merged, new, k - new), state.label, trees[old].copy()
             if not ways or (last and not problem.evaluate(Plan.from_labels(problem, label)).feasible):
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,13 +9,8 @@ import numpy as np
 
 from forcopt.arrays import Seed
 from forcopt.errors import require
-from forcopt.instance import Instance, by_name
-from forcopt.models.fair_auctions.notions import (
-    OrderedValueStability,
-    PowerStability,
-    TotalVariationStability,
-    ValueStability,
-)
+from forcopt.instance import by_name, family
+from forcopt.models.fair_auctions import notions
 from forcopt.models.fair_auctions.problem import FairAuction
 
 
@@ -88,34 +82,27 @@ def random_segments(
     return FairAuction(values=values, slots=1.0 / np.log2(1.0 + np.arange(1, slots + 1)), **fields)
 
 
-def _segments(*size: int, **fields: Any) -> FairAuction:
+def _auction(users: int, ads: int, slots: int, **fields: Any) -> FairAuction:
+    return random_auction(users, ads, slots, seed=users, **fields)
+
+
+def _segments(users: int, ads: int, slots: int, **fields: Any) -> FairAuction:
     """Values are rounded: their last bits depend on the processor."""
-    drawn = random_segments(*size, **fields)
+    drawn = random_segments(users, ads, slots, seed=users, **fields)
     return drawn.replace(values=drawn.values.round(9))
 
 
-def _instance(
-    name: str, draw: Callable[..., FairAuction], size: tuple[int, int, int], **fields: Any
-) -> Instance:
-    """Of users, ads and slots."""
-    full = f"auctions/{name}-{'-'.join(map(str, size))}"
-    return Instance(full, partial(draw, *size, seed=size[0], **fields), "lp")
+_ORDERED = notions.OrderedValueStability(f=notions.PowerStability(ell=1.0))
+_HALF = notions.PowerStability(ell=0.5)
 
-
-_ORDERED = OrderedValueStability(f=PowerStability(ell=1.0))
-_HALF = PowerStability(ell=0.5)
+_WELFARE = partial(_auction, constraint=_ORDERED)
+_RATIO = partial(_segments, constraint=_ORDERED, objective="ratio")
+_ENTRIES = partial(_segments, constraint=notions.ValueStability(f=_HALF))
+_VARIATION = partial(_auction, constraint=notions.TotalVariationStability(f=_HALF))
 
 INSTANCES = by_name(
-    (
-        _instance("welfare", random_auction, size, constraint=_ORDERED)
-        for size in ((10, 4, 2), (30, 5, 3), (60, 5, 3))
-    ),
-    (
-        _instance("ratio", _segments, size, constraint=_ORDERED, objective="ratio")
-        for size in ((10, 4, 2), (40, 5, 2))
-    ),
-    [
-        _instance("entries", _segments, (20, 5, 3), constraint=ValueStability(f=_HALF)),
-        _instance("variation", random_auction, (12, 5, 2), constraint=TotalVariationStability(f=_HALF)),
-    ],
+    family("auctions/welfare-{}-{}-{}", _WELFARE, "lp", (10, 4, 2), (30, 5, 3), (60, 5, 3)),
+    family("auctions/ratio-{}-{}-{}", _RATIO, "lp", (10, 4, 2), (40, 5, 2)),
+    family("auctions/entries-{}-{}-{}", _ENTRIES, "lp", (20, 5, 3)),
+    family("auctions/variation-{}-{}-{}", _VARIATION, "lp", (12, 5, 2)),
 )

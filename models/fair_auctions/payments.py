@@ -12,14 +12,7 @@ from scipy.special import hyp2f1
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError, check_choice
-from forcopt.models.fair_auctions.rules import (
-    check_ell,
-    highest_bid,
-    inverse_proportional,
-    proportional,
-    read_values,
-    uniform,
-)
+from forcopt.models.fair_auctions import rules
 
 RuleName = Literal["inverse-proportional", "proportional", "highest-bid", "uniform"]
 """The rules whose payments have a closed form."""
@@ -139,12 +132,12 @@ def payments(rule: RuleName, values: Any, slots: Any, ad_factors: Any = 1.0, *, 
     [[1.5, 0.5, 0.0]]
     """
     beta = read_slots(slots)
-    v = read_values(values, len(beta))
+    v = rules.read_values(values, len(beta))
     alpha = read_factors(ad_factors, v.shape)
     u = v * alpha
     steps = -np.diff(beta, append=0.0)
     check_choice("rule", rule, *RULES)
-    clicks = alpha * (RULES[rule](u, len(beta), check_ell(ell)) @ beta)
+    clicks = alpha * (RULES[rule](u, len(beta), rules.check_ell(ell)) @ beta)
     areas = np.zeros(v.shape)
     for i in range(v.shape[1]):
         others = np.delete(u, i, axis=1)
@@ -258,10 +251,10 @@ def _uniform_area(own: Array, others: Array, h: int, ell: float) -> Array:
 
 
 RULES: dict[str, Callable[[Any, int, float], Array]] = {
-    "inverse-proportional": inverse_proportional,
-    "proportional": proportional,
-    "highest-bid": lambda values, slots, ell: highest_bid(values, slots),
-    "uniform": lambda values, slots, ell: uniform(values, slots),
+    "inverse-proportional": rules.inverse_proportional,
+    "proportional": rules.proportional,
+    "highest-bid": lambda values, slots, ell: rules.highest_bid(values, slots),
+    "uniform": lambda values, slots, ell: rules.uniform(values, slots),
 }
 """Shares by effective values, the number of slots and ell."""
 

@@ -168,9 +168,7 @@ def _budget(problem: FairClassification) -> PrivacyBudget:
         raise DeclarationError(f"dp-oracle-learner needs privacy with a public floor, such as {example}")
     for rate in problem.constraint.rates:
         if not rate.is_linear:
-            raise DeclarationError(
-                f"dp-oracle-learner takes rates linear in the predictions, not the {rate.name}"
-            )
+            raise DeclarationError(f"dp-oracle-learner takes rates linear in predictions, not {rate.name}")
     if problem.weights is not None:
         raise DeclarationError("dp-oracle-learner takes no weights: floor counts records")
     return problem.privacy

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from math import e, log
 from typing import NamedTuple
 
+from forcopt.arrays import least_whole
 from forcopt.errors import require
 
 
@@ -107,7 +107,7 @@ def elicitation_sample(dimension: int, epsilon: float, delta: float) -> tuple[in
 
 def _least(holds: Callable[[int], bool], low: int) -> int:
     """The least number above `low` from which on a rule holds that fails at first, by bisection."""
-    return low + 1 + bisect_left(range(low + 1, MOST), True, key=holds)
+    return least_whole(holds, low + 1, MOST)
 
 
 MOST = 2**60

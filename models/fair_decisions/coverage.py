@@ -501,9 +501,7 @@ class CoverageDecision(Problem):
     def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
         facts = evaluation.metrics
         least = facts.get("least rate of the given", facts["least rate"])
-        title = (
-            f"{facts['covered']:.4g} of {len(self.counts)} must be covered; each is at a rate of {least:.3g}"
-        )
+        title = f"{facts['covered']:.4g} of {len(self.counts)} must be covered, each at a rate of {least:.3g}"
         rows, columns = (
             [f"{at} below {cuts[0]:g}", *(f"from {cut:g}" for cut in cuts)]
             for at, cuts in (("first", decision.first), ("second", decision.second))

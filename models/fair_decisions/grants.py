@@ -14,13 +14,8 @@ from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError, require
+from forcopt.models.fair_decisions import noise_laws
 from forcopt.models.fair_decisions.apportionment import check_counts
-from forcopt.models.fair_decisions.noise_laws import (
-    clipped_mean,
-    expected_shares,
-    laplace_sum_quantile,
-    laplace_sum_tail,
-)
 from forcopt.models.fair_decisions.tolerances import LEAST, ROOT
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Laplace, Noise
@@ -181,7 +176,7 @@ class FormulaGrant(Problem):
 
         Exact, see `forcopt.models.fair_decisions.expected_shares`.
         """
-        return expected_shares(self.eligible, self.scale, self.district_weights)
+        return noise_laws.expected_shares(self.eligible, self.scale, self.district_weights)
 
     def rule(self, slacks: Any, total_slack: float, *, clipped: bool = False) -> GrantRule:
         """The decision with these slacks, one number or shape ``(k,)``."""
@@ -196,7 +191,7 @@ class FormulaGrant(Problem):
         away = -np.abs(u) / self.scale
         below = np.where(u >= 0, np.log1p(-np.exp(away) / 2), away - np.log(2))
         least = rule.weights * u if v > 0 and (u >= 0).all() else None
-        above = laplace_sum_tail(v, self.scale * rule.weights, positive=rule.clipped, least=least)
+        above = noise_laws.laplace_sum_tail(v, self.scale * rule.weights, positive=rule.clipped, least=least)
         return float(min(1.0, -np.expm1(below.sum()) + above))
 
     def no_grants_bound(self, rule: GrantRule) -> float:
@@ -204,7 +199,7 @@ class FormulaGrant(Problem):
 
         It depends on the true total. Exact but for clipped rules, whose noisy totals are larger.
         """
-        return float(laplace_sum_tail(self.total - rule.total_slack, self.scale * rule.weights))
+        return float(noise_laws.laplace_sum_tail(self.total - rule.total_slack, self.scale * rule.weights))
 
     def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
         low, high = decision.slacks.min(), decision.slacks.max()
@@ -229,7 +224,7 @@ class FormulaGrant(Problem):
         if not isinstance(decision, GrantRule) or decision.slacks.shape != self.eligible.shape:
             raise DeclarationError("the decision must be a GrantRule for these districts, see rule()")
         w, x = self.district_weights, self.eligible
-        mean = clipped_mean(x, self.scale) if decision.clipped else x
+        mean = noise_laws.clipped_mean(x, self.scale) if decision.clipped else x
         left = float(w @ mean) - decision.total_slack
         bound = self.failure_bound(decision)
         value = float(w @ (mean + decision.slacks)) / left if left > 0 else float("inf")
@@ -320,7 +315,7 @@ def exact_quantile(problem: FormulaGrant, *, time_limit: float | None = None) ->
         if deadline.passed and best is not None:
             return best[0]
         u = least_slacks(part, w, problem.scale)
-        v = laplace_sum_quantile(rest, scales)
+        v = noise_laws.laplace_sum_quantile(rest, scales)
         value = (total + float(w @ u)) / (total - v) if total > v else 1e9 * (1 + v / total)
         if best is None or value < best[0]:
             best = value, problem.rule(u, v)

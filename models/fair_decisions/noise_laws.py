@@ -68,9 +68,7 @@ def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False, least
     if least is not None:
         u = as_numbers(least, "least")
         if u.shape != s.shape or (u < 0).any() or value <= 0:
-            raise DeclarationError(
-                f"least must be {len(s)} numbers at least 0, and the value above 0; it is {value:g}"
-            )
+            raise DeclarationError(f"least must be {len(s)} numbers >= 0, and the value {value:g} above 0")
     elif positive and value <= 0:
         return 1.0 if value < 0 else float(1.0 - 0.5 ** len(s))
     elif value < 0:

@@ -31,9 +31,7 @@ def codes_of(groups: Any, known: tuple[str, ...], channel: RandomizedResponse | 
         groups = groups.reports
     elif channel is not None:
         ways = "reports (pass channel.observe(groups)) or true ones (take for_true_groups() to predict)"
-        raise DeclarationError(
-            f"these groups may be {ways}: reports sent through the channel twice would be less fair"
-        )
+        raise DeclarationError(f"these groups may be {ways}: reports sent through twice would be less fair")
     return read_groups(groups, known)[0]
 
 

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from forcopt.data.intake import (
     Expected,
@@ -32,9 +33,6 @@ from forcopt.models.fair_postprocessing.threshold_postprocessor import Threshold
 from forcopt.notebook import picture_html
 from forcopt.problem.policy import Policy
 from forcopt.problem.report_page import picture, report, table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _BETTER = "1 yes true y t hired repaid accepted approved admitted passed good".split()  # noqa: SIM905
 """Labels that are the better treatment by their name."""

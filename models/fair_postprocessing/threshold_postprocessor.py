@@ -164,9 +164,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             raise DeclarationError(f"combine is {self.combine!r}; {rule}")
         given = self._training(X, y, sensitive_features, sample_weight)
         if given.constraint.promise and not self.prefit and self.held_out is None:
-            raise DeclarationError(
-                "constraint: its confidence needs a score of other records; pass held_out=0.5"
-            )
+            raise DeclarationError("constraint: confidence needs a score of other records; pass held_out=0.5")
         given = self._fit_estimator(given)
         blind = given.groups is None
         groups = ("all",) * len(given.labels) if given.groups is None else given.groups

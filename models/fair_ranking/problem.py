@@ -485,9 +485,7 @@ class FairRanking(Problem):
             raise DeclarationError(f"the ranking has shape {order.shape}; it must have {self.length} places")
         order = order[: self.length]
         if order.min() < 0 or order.max() >= self.size or len(np.unique(order)) < len(order):
-            raise DeclarationError(
-                f"a ranking names {self.length} different candidates from 0 to {self.size - 1}"
-            )
+            raise DeclarationError(f"a ranking is {self.length} different candidates of 0 to {self.size - 1}")
         return self.lottery(lottery=(np.ones(1), order[None, :]))
 
     def evaluate(self, decision: Any) -> Evaluation:
@@ -536,9 +534,7 @@ class FairRanking(Problem):
         worth = given[order] if given.ndim == 1 else given[order, np.arange(len(order))]
         names, codes, _ = self.candidates.cells(None)
         rows = [f"{c}, {names[codes[c]]}" if self.groups else f"{c}" for c in order.tolist()]
-        title = (
-            f"The first {len(order)} of {self.size} candidates have a utility of {evaluation.objective:.4g}"
-        )
+        title = f"The first {len(order)} of {self.size} candidates have utility {evaluation.objective:.4g}"
         return Sketch(title, worth, rows, unit="score" if self.utilities is None else "utility")
 
     @cached_property

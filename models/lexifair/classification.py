@@ -159,9 +159,7 @@ class LexifairClassification(Lexifair):
     def _fits(self) -> Self:
         read_binary(self.labels, "labels")
         if self.learner is not None and self.hypotheses is not None:
-            raise DeclarationError(
-                "learner: there are hypotheses, too; the class of classifiers is one of both"
-            )
+            raise DeclarationError("learner: there are hypotheses, too; give one of both")
         listed = self.hypotheses.records if isinstance(self.hypotheses, ListedHypotheses) else None
         table = None if self.features is None else self.features.shape[0]
         for name, n in (("hypotheses", listed), ("features", table)):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from forcopt.arrays import Seed
 from forcopt.errors import require
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.learning import Stumps
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.regression import LexifairRegression
@@ -82,7 +81,5 @@ def _conflict(records: int, features: int, groups: int) -> LexifairClassificatio
     return LexifairClassification(labels=above.astype(int), groups=members, hypotheses=stumps, levels=1)
 
 
-INSTANCES = by_name(
-    Instance(f"lexifair/stumps-{n}-{d}-{k}", partial(_conflict, n, d, k), "compact")
-    for n, d, k in ((200, 3, 4), (2000, 10, 20), (20000, 40, 100))
-)
+_STUMPS = (200, 3, 4), (2000, 10, 20), (20000, 40, 100)
+INSTANCES = by_name(family("lexifair/stumps-{}-{}-{}", _conflict, "compact", *_STUMPS))

@@ -110,9 +110,7 @@ def saturation(problem: LeximaxCohort, model: Model) -> Handles:
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     if problem.integer:
-        raise DeclarationError(
-            "integer=True asks for one cohort, and 'saturation' finds marginals: use 'compact'"
-        )
+        raise DeclarationError("integer=True asks for a cohort, 'saturation' finds marginals: use 'compact'")
     return _leximin(problem, model, "saturation")
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from forcopt.arrays import Seed
 from forcopt.errors import require
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
 
@@ -129,24 +128,29 @@ def random_panel(
     return LeximaxCohort(utilities=np.eye(candidates), size=size, features=table, quotas=quotas, **fields)
 
 
-_SIZES = ((50, 10), (500, 50), (5000, 200))
-_DRAWN = [
-    *(
-        (f"lottery-{n}-{m}", partial(random_cohort, n, m, n // 10))
-        for n, m in ((50, 10), (500, 50), (5000, 200))
-    ),
-    *((f"panel-{n}-{k}", partial(random_panel, n, k, features=2)) for n, k in ((100, 20), (1000, 80))),
-    *(
-        (f"whole-{n}-{m}", partial(random_cohort, n, m, n // 5, grid=20, integer=True))
-        for n, m in ((20, 5), (40, 10), (100, 20), (200, 60))
-    ),
-    *(
-        (f"hitting-{n}-{m}-{k}", partial(random_block, n, m, k, integer=True))
-        for n, m, k in ((30, 20, 5), (60, 100, 10), (150, 400, 12), (300, 1500, 15))
-    ),
-]
+def _lottery(candidates: int, groups: int) -> LeximaxCohort:
+    return random_cohort(candidates, groups, candidates // 10, seed=candidates, objective="maximin")
+
+
+def _panel(candidates: int, size: int) -> LeximaxCohort:
+    return random_panel(candidates, size, features=2, seed=candidates, objective="maximin")
+
+
+def _whole(candidates: int, groups: int) -> LeximaxCohort:
+    fields: dict[str, Any] = {"seed": candidates, "integer": True, "objective": "maximin"}
+    return random_cohort(candidates, groups, candidates // 5, grid=20, **fields)
+
+
+def _hitting(candidates: int, groups: int, size: int) -> LeximaxCohort:
+    return random_block(candidates, groups, size, seed=candidates, integer=True, objective="maximin")
+
+
+_WHOLE = (20, 5), (40, 10), (100, 20), (200, 60)
+_HITTING = (30, 20, 5), (60, 100, 10), (150, 400, 12), (300, 1500, 15)
+
 INSTANCES = by_name(
-    Instance(f"cohort/{name}", partial(draw, seed=draw.args[0], objective="maximin"), "convex-program")
-    for name, draw in _DRAWN
+    family("cohort/lottery-{}-{}", _lottery, "convex-program", (50, 10), (500, 50), (5000, 200)),
+    family("cohort/panel-{}-{}", _panel, "convex-program", (100, 20), (1000, 80)),
+    family("cohort/whole-{}-{}", _whole, "convex-program", *_WHOLE),
+    family("cohort/hitting-{}-{}-{}", _hitting, "convex-program", *_HITTING),
 )
-"""They seek the largest least utility: a stage of leximin is of this kind."""

@@ -153,8 +153,7 @@ class LeximaxCohort(Problem):
             check_entries(self.utilities, self.utilities < 0, "utilities", rule)
         if self.size > n:
             raise DeclarationError(f"size is {self.size:g}; it must be at most the number of candidates, {n}")
-        if self.integer and not self.is_whole:
-            raise DeclarationError(f"size is {self.size:g}; it must be a whole number with integer=True")
+        require(self.is_whole or not self.integer, "size", self.size, "be a whole number with integer=True")
         if self.groups and len(self.groups) != m:
             raise DeclarationError(f"groups: {len(self.groups)} names are given for {m} groups")
         fits = self.slack.shape in ((), (m,))
@@ -165,9 +164,7 @@ class LeximaxCohort(Problem):
         if self.objective in POSITIVE and (self.utilities < 0).any():
             raise DeclarationError(f"objective {self.objective!r} is for utilities of at least 0")
         if self.objective == "uniform" and (self.integer or not self.is_whole):
-            raise DeclarationError(
-                "objective 'uniform' is for lotteries over cohorts: a whole size, and integer=False"
-            )
+            raise DeclarationError("objective 'uniform' is for lotteries: a whole size, and integer=False")
         self._check_positions()
         self._check_quotas()
         return self

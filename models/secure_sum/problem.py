@@ -106,10 +106,7 @@ class SecureSum(Problem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.coalition >= self.servers:
-            raise DeclarationError(
-                f"corrupted is {self.corrupted}; of {self.servers} servers one must be honest"
-            )
+        require(self.coalition < self.servers, "corrupted", self.corrupted, "leave one server honest")
         if self.whole and self.step is None:
             raise DeclarationError("whole is True, step None; whole vectors are multiples of a given step")
         if self.server_reals is not None and self.server_reals < self.servers - 1:
@@ -201,9 +198,7 @@ class SecureSum(Problem):
             If servers 1 to S - 1 have different shares: the check then is not independent of them.
         """
         if not shares.alike:
-            raise DeclarationError(
-                "the shares of servers 1 to S - 1 differ; the joint loss is known for alike ones"
-            )
+            raise DeclarationError("the shares of servers 1 to S - 1 differ: their joint loss is unknown")
         t = self.coalition  # by symmetry two coalitions: with server 0, and without
         return max(shares.loss(range(t)), shares.loss(range(1, t + 1))) ** 2
 

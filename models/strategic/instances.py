@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Seed
 from forcopt.errors import DeclarationError, require
-from forcopt.instance import Instance, by_name, family
+from forcopt.instance import by_name, family
 from forcopt.models.strategic.linear import StrategicLinearClassifier
 from forcopt.models.strategic.problem import LeastEffortClassification, StrategicClassification
 from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D
@@ -285,36 +284,35 @@ def _classifier(agents: int, features: int) -> StrategicLinearClassifier:
     )
 
 
+def _random(agents: int, criteria: int, most: int) -> StrategicClassification:
+    return random_discrete(agents, criteria, seed=agents, max_false_positives=most)
+
+
+def _credit(agents: int, most: int) -> StrategicClassification:
+    return credit(agents, seed=agents, max_false_positives=most)
+
+
+def _linear(agents: int, features: int) -> StrategicClassification:
+    return random_linear(agents, features, seed=agents)
+
+
+def _plane(agents: int) -> TargetDesign2D:
+    return random_plane(agents, seed=agents)
+
+
+_RANDOM = (100, 25, 2), (100, 25, 8), (400, 40, 4), (400, 40, 20), (2000, 60, 20), (2000, 100, 100)
+
 _COVERS = (20, 15, 4), (60, 40, 8), (120, 60, 15), (300, 120, 30), (600, 240, 60)
 
 _HITTING_SETS = (4, 6, 2), (8, 8, 3), (12, 10, 3), (20, 12, 4)
 
 INSTANCES = by_name(
-    (
-        Instance(
-            f"strategic/random-{agents}-{criteria}-{most}",
-            partial(random_discrete, agents, criteria, seed=agents, max_false_positives=most),
-            "milp",
-        )
-        for agents, criteria, most in (
-            (100, 25, 2), (100, 25, 8), (400, 40, 4), (400, 40, 20), (2000, 60, 20), (2000, 100, 100),
-        )
-    ),
+    family("strategic/random-{}-{}-{}", _random, "milp", *_RANDOM),
     family("strategic/max-cover-{}-{}-{}", _cover, "milp", *_COVERS),
-    (
-        Instance(
-            f"strategic/credit-{agents}-{most}",
-            partial(credit, agents, seed=agents, max_false_positives=most),
-            "milp",
-        )
-        for agents, most in ((100, 0), (100, 5), (1000, 20))
-    ),
+    family("strategic/credit-{}-{}", _credit, "milp", (100, 0), (100, 5), (1000, 20)),
     family("strategic/least-effort-{}-{}", _least_effort, "milp", (20, 8), (60, 15), (200, 30), (800, 60)),
-    (
-        Instance(f"strategic/linear-{a}-{f}", partial(random_linear, a, f, seed=a), "milp")
-        for a, f in ((10, 2), (20, 3), (40, 4), (80, 6))
-    ),
+    family("strategic/linear-{}-{}", _linear, "milp", (10, 2), (20, 3), (40, 4), (80, 6)),
     family("strategic/classifier-{}-{}", _classifier, "margin-milp", (10, 2), (40, 3), (100, 4), (400, 6)),
     family("strategic/hitting-set-{}-{}-{}", _hitting, "milp", *_HITTING_SETS),
-    (Instance(f"strategic/plane-{a}", partial(random_plane, a, seed=a), "milp") for a in (5, 10, 20, 40)),
-)  # fmt: skip
+    family("strategic/plane-{}", _plane, "milp", [5], [10], [20], [40]),
+)

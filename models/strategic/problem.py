@@ -306,9 +306,7 @@ class StrategicGraph(Problem):
             bad = (whole != chosen) | (whole < 0) | (whole >= self.criteria)
             if chosen.dtype == bool or bad.any():
                 wrong, most = chosen[int(np.argmax(bad))], self.criteria - 1
-                raise DeclarationError(
-                    f"the decision holds {wrong}; it must hold indices of criteria, 0 to {most}"
-                )
+                raise DeclarationError(f"the decision holds {wrong}; it must hold criteria, 0 to {most}")
             out[whole] = True
         return out
 
@@ -408,9 +406,7 @@ class StrategicClassification(StrategicGraph):
         check_shape(self.groups, (self.agents,), "groups")
         present = np.unique(self.groups)
         if not np.array_equal(present, np.arange(len(present))):
-            raise DeclarationError(
-                f"groups: the numbers are {present.tolist()}; they must be 0, 1, ..., no gap"
-            )
+            raise DeclarationError(f"groups: the numbers are {present.tolist()}; they must be 0, 1, ...")
         return self
 
     @property

@@ -59,9 +59,7 @@ class ExactPoint:
         self.given = model.free_columns().tolist()
         for j in self.given:
             if not isinstance(values[j], fmpq) and not np.isfinite(values[j]):
-                raise DeclarationError(
-                    f"the value of {model.column_name(j)} is {values[j]}; it must be finite"
-                )
+                raise DeclarationError(f"the value of {model.column_name(j)} is {values[j]}, not finite")
             self.x[j] = values[j] if isinstance(values[j], fmpq) else number(values[j])
         self._complete()
         self._check()

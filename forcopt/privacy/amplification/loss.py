@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, whole_number
+from forcopt.arrays import Array, as_numbers, least_whole, whole_number
 from forcopt.errors import DeclarationError, check_choice, require, require_shape
 from forcopt.privacy.losses import SampleRelation
 from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
@@ -197,11 +197,7 @@ def largest_size(loss: Callable[[int], PrivacyLoss], target: float, most: int) -
     6
     """
     check_epsilon(target)
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if loss(middle).upper <= target else (low, middle)
-    return low
+    return least_whole(lambda size: loss(size).upper > target, 1, most + 1) - 1
 
 
 def _largest(loss: Callable[[float], PrivacyLoss], target: float, low: float, high: float) -> float:

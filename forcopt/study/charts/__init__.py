@@ -7,11 +7,6 @@ from forcopt.study.charts.curves import cactus, pareto, profile, progress, scali
 
 __all__ = ["CHARTS", "Chart", "Series", "cactus", "pareto", "profile", "progress", "scaling"]
 
-CHARTS: dict[str, Callable[..., Chart]] = {
-    "profile": profile,
-    "cactus": cactus,
-    "progress": progress,
-    "scaling": scaling,
-    "pareto": pareto,
-}
+_CHARTS: tuple[Callable[..., Chart], ...] = (profile, cactus, progress, scaling, pareto)
+CHARTS = {chart.__name__: chart for chart in _CHARTS}
 """By the names that `Comparison.plot` takes."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.status import Status
-from forcopt.study.comparison import contradiction
+from forcopt.study.comparison import Comparison, contradiction
 from forcopt.study.run import Run
 from forcopt.study.tolerances import TOLERANCE
-
-if TYPE_CHECKING:
-    from forcopt.study.comparison import Comparison
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, check_known
 from forcopt.study.charts.chart import Chart, Series, all_solved, methods, naming, times
+from forcopt.study.comparison import Comparison
 from forcopt.study.estimates import summary
 from forcopt.study.run import Run
 from forcopt.study.tolerances import TOLERANCE
-
-if TYPE_CHECKING:
-    from forcopt.study.comparison import Comparison
 
 
 def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: float = 1e-4) -> Chart:

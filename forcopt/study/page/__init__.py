@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forcopt.arrays import plain
 from forcopt.errors import DeclarationError
@@ -14,10 +14,8 @@ from forcopt.problem.drawing import COLOURS
 from forcopt.problem.report_page import interactive
 from forcopt.study.charts import CHARTS
 from forcopt.study.charts.chart import methods, tests
+from forcopt.study.comparison import Comparison
 from forcopt.study.store import declaration
-
-if TYPE_CHECKING:
-    from forcopt.study.comparison import Comparison
 
 __all__ = ["page"]
 
