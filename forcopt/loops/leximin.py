@@ -38,7 +38,6 @@ from forcopt.backends.base import RawResult, Session
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.leximin import LeximinStages, Utilities, register_leximin
 from forcopt.compile.program import LeximinLayout, Program, RowBlock, StageCost
-from forcopt.compile.scaling import objective_factor
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
@@ -181,6 +180,10 @@ class Layout(LeximinLayout):
         """Correct the best result once all stages are done; `results` holds the results of all solves."""
 
 
+_SMALL = 2.0**-7
+"""Costs below this are small beside the tolerances of solvers."""
+
+
 def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock:
     """A row that keeps a stage's objective at a value, within a relative tolerance.
 
@@ -191,7 +194,8 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
     value : float
         Its optimum.
     tolerance : float
-        Relative to the larger of 1 and the value's size; of small costs, of their unit instead of 1.
+        Relative to the larger of 1 and the value's size. Costs that are all small are divided by a power of
+        two, which takes the place of 1.
 
     Returns
     -------
@@ -204,9 +208,10 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
     >>> hold_objective(stage, 3.0, 1e-6).upper.round(9).tolist()
     [3.000003]
     """
-    unit = 1 / objective_factor(stage, None)
-    limit = value - stage.offset + tolerance * max(unit, abs(value))
-    return RowBlock.of(sp.csr_array(stage.cost.reshape(1, -1)), np.array([-np.inf]), np.array([limit]))
+    largest = float(np.abs(stage.cost).max(initial=0.0))
+    unit = 2.0 ** np.round(np.log2(largest)) if 0 < largest < _SMALL else 1.0
+    limit = (value - stage.offset + tolerance * max(unit, abs(value))) / unit
+    return RowBlock.of(sp.csr_array(stage.cost.reshape(1, -1) / unit), np.array([-np.inf]), np.array([limit]))
 
 
 def realized(layout: LeximinLayout, program: Program, x: Array) -> Array:

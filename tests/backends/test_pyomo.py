@@ -188,7 +188,7 @@ def test_export_refuses_equal_names() -> None:
     m = fo.Model()
     m.variable("x", 2, labels=["a", "b"])
     m.variable("y", 2, labels=["a", "c"])  # within one variable, labels that repeat are refused at once
-    with pytest.raises(fo.DeclarationError, match="2 columns are called 'a'"):
+    with pytest.raises(fo.DeclarationError, match="2 columns are named 'a'"):
         m.to_pyomo()
 
 

@@ -193,6 +193,7 @@ def test_the_objective_is_evaluated_again(fake):
 
 def test_lazy_families_are_asked_again(fake):
     m, x, _ = small(integer=True)
+    m.maximize(x[0] - 9 * x[1])
     m.lazy(lambda value: [x[0] <= 1] if value(x[0]) > 1 else [], name="low")
     Fake.capabilities = Capabilities(frozenset({"rows", "integer", "lazy"}))
     try:
