@@ -175,7 +175,7 @@ def _text(value: Any) -> str:
 
 def as_number(value: Any) -> float:
     """A value as a float; NaN if it is no number, infinite if it is too large for a float."""
-    if isinstance(value, complex | np.complexfloating):
+    if value is np.ma.masked or isinstance(value, complex | np.complexfloating):
         return nan
     try:
         return float(_TRUTH.get(value.lower(), value) if isinstance(value, str) else value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -336,6 +336,10 @@ class Policy(PolicyFile):
         if self.needs_groups and groups is None and hasattr(X, "columns") and set(columns) <= set(X.columns):
             groups = X[list(columns)]
         extra = [name for name in columns if name not in self.schema.names]
+        if isinstance(X, Mapping):
+            if self.needs_groups and groups is None and set(columns) <= set(X):
+                groups = np.array([[X[name] for name in columns]], dtype=object)
+            X = {name: value for name, value in X.items() if name not in extra}
         if hasattr(X, "columns"):
             X = X.drop(columns=[name for name in extra if name in X.columns])
             if not self.schema.names and len(self.schema.kinds) == X.shape[1] == 1:

@@ -313,7 +313,7 @@ class Strata(Problem):
         _column(records, by)
         for column in columns:
             as_numbers(_column(records, column), f"column {column!r}")
-        groups = records[columns].groupby(records[by].array, observed=True)
+        groups = records.groupby(by, observed=True)[columns]
         spread = groups.std().fillna(0.0)  # of a single record
         flat = 0 if isinstance(values, str) else slice(None)
         return cls(

@@ -316,8 +316,9 @@ class RandomizedThresholds(PolicyFile, Drawn):
                 raise DeclarationError(f"group {name!r}: the weights {w.tolist()} are no probabilities")
             order = np.argsort(t, kind="stable")
             w = np.maximum(w, 0.0)
+            w = w / w.sum() if abs(w.sum() - 1.0) > EXACT_SUM else w  # a file is read as it was written
             thresholds.append(t[order])
-            weights.append((w / w.sum())[order])
+            weights.append(w[order])
         object.__setattr__(self, "thresholds", tuple(thresholds))
         object.__setattr__(self, "weights", tuple(weights))
 

@@ -172,7 +172,7 @@ def test_indicators_of_both_values_and_with_ranges() -> None:
     m.minimize(x + 100 * (1 - b))
     assert m.solve("gscip").objective == pytest.approx(2)
     y = m.variable("y", lower=0)  # without an upper bound there is no big-M row
-    m.subject_to(fo.implies(b, y <= x), x + y <= 60)
+    m.subject_to(fo.implies(b, y <= x), x + y <= 50)
     m.maximize(y - 100 * (1 - b))
     assert m.solve("gscip").bridges == ("implication_indicator", "big_m")
     assert m.solve("gscip").objective == pytest.approx(3)

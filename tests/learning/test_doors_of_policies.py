@@ -15,7 +15,11 @@ from forcopt.learning import Threshold
 from forcopt.learning.tables import Schema, row_numbers
 from forcopt.models import ScorePostprocessing
 from forcopt.models.fair_classification import FairClassifier
-from forcopt.models.fair_postprocessing import MulticlassPostprocessing, ThresholdPostprocessor
+from forcopt.models.fair_postprocessing import (
+    MulticlassPostprocessing,
+    RandomizedThresholds,
+    ThresholdPostprocessor,
+)
 from forcopt.models.fair_postprocessing.dp_postprocessing import _histogram
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem.policy import Vocabulary
@@ -252,3 +256,29 @@ def test_what_is_a_number_or_missing_is_read_as_numpy_does():
     assert np.array_equal(
         Schema(("age",), ("number",)).read(column).to_numpy()[:, 0], [1, np.nan], equal_nan=True
     )
+
+
+def test_a_saved_law_is_read_as_it_was_written(tmp_path):
+    rng = np.random.default_rng(0)
+    for count in (2, 3, 4, 5):
+        for _ in range(60):
+            chances = rng.random(count)
+            law = RandomizedThresholds(("a",), (np.arange(count) / count,), (chances / chances.sum(),))
+            law.save(tmp_path / "law.json")
+            assert (
+                RandomizedThresholds.load(tmp_path / "law.json").weights[0].tolist()
+                == law.weights[0].tolist()
+            )
+
+
+def test_a_record_by_name_may_bring_its_group():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"u": rng.normal(size=200), "sex": rng.choice(["f", "m"], 200)})
+    y = (frame.u + (frame.sex == "f") + rng.normal(size=200) > 0).astype(int)
+    fitted = ThresholdPostprocessor(LogisticRegression(), DemographicParity(0.02), sensitive="sex").fit(
+        frame, y
+    )
+    policy = fitted.policy_
+    for i in range(5):
+        alone = policy.predict_proba(frame.iloc[i].to_dict())
+        assert alone.tolist() == policy.predict_proba(frame.iloc[[i]]).tolist()

@@ -6,6 +6,7 @@ from itertools import product
 
 import allocation_oracle  # noqa: F401  (registers the method enumeration)
 import numpy as np
+import pandas as pd
 import pytest
 
 import forcopt as fo
@@ -101,3 +102,10 @@ def test_privacy_loss_of_a_method_is_that_of_its_worst_neighbor():
     assert worst.loss.lower == pytest.approx(0.5 * moved) and worst.loss.upper == pytest.approx(
         0.5 * (moved + 2)
     )
+
+
+@pytest.mark.parametrize("names", [[1, 1, 1, 1, 2, 2, 2], [0.1] * 4 + [0.3] * 3, [True] * 4 + [False] * 3])
+def test_strata_may_be_named_by_numbers(names):
+    records = pd.DataFrame({"k": names, "v": [0, 1, 1, 0, 1, 1, 0]})
+    p = StratifiedAllocation.from_records(records, by="k", values="v", sample_size=4)
+    assert dict(zip(p.names, p.sizes.tolist(), strict=True)) == {str(names[0]): 4, str(names[-1]): 3}
