@@ -581,7 +581,9 @@ class _Run:
             self.reached = max(self.reached, target - self.linear)
             self.low = max(self.low, min(self.beat, target + 2))
             self.note()
-            slack = max(slack, 2 * (further - self.fee))
+            slack = 2 * (further - self.fee) if self.smooth else max(slack, 2 * (further - self.fee))
+            if self.smooth and self.linear + slack < self.low:  # first a better bound
+                return
 
     def settle(self, target: int, branches: int) -> float | None:
         """Seek the best plan that costs at most a target, if the list is short.
@@ -596,7 +598,7 @@ class _Run:
             sets, costs = listed
             values = costs - sets @ self.prizes
             further = _estimate(values, largest, _LIGHT * self.most if self.smooth else _FIRST, self.edge)
-            if self.smooth:  # a plan that costs one edge more is often of these districts, too
+            if self.smooth and k <= 3:  # a plan that costs one edge more is often of these districts, too
                 target = min(self.beat - 2, target + 2 * max(1, int(self.edge)))
             room = target - self.linear
             near = values <= self.fee + room / 2 + ROUNDING
