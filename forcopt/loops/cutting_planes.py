@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from forcopt.backends.base import RawResult, Session, SolveOptions
-from forcopt.clock import Deadline
+from forcopt.clock import Deadline, Improvement
 from forcopt.compile.assemble import assemble
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
@@ -49,7 +49,16 @@ def cutting_planes(
     BackendError
         If `rounds` are not enough.
     """
-    bound = -np.inf
+    bound, tell, stopped = -np.inf, options.on_improvement, False
+
+    def told(step: Improvement) -> bool:
+        """Tell the bound alone: no oracle was asked about the point."""
+        nonlocal stopped
+        none = -np.inf if session.program.stages[0].maximize else np.inf
+        stopped = tell is not None and bool(tell(replace(step, objective=none)))
+        return stopped
+
+    options = options if tell is None else replace(options, on_improvement=told)
     iterations, nodes, last = 0, 0, np.empty(0)
     for _ in range(rounds):
         result = session.solve(options.within(deadline.seconds))
@@ -70,7 +79,7 @@ def cutting_planes(
         if cuts == [] or (cuts and np.array_equal(x, last)):  # rows that a solver ignores are for the checks
             result.bound = bound
             return result
-        if cuts is None or result.status is not Status.OPTIMAL:
+        if cuts is None or result.status is not Status.OPTIMAL or stopped:
             return replace(result, status=Status.LIMIT, x=None, objective=float("nan"), bound=bound)
         last = x
         session.add_rows(assemble([(c.expression, *c.row_bounds()) for c in cuts]))

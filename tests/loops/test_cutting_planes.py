@@ -361,3 +361,25 @@ def test_a_solver_that_ignores_its_rows_is_asked_once():
     s = m.solve("pyomo:glpk")
     assert s.status == "optimal" and s.objective == pytest.approx(30)
     assert s.bound == pytest.approx(30) and len(asked) < 12
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip", "gscip"])
+def test_no_point_is_told_that_a_family_cuts_off(backend):
+    rng = np.random.default_rng(3)
+    weights, values = rng.integers(5, 40, (3, 12)).astype(float), rng.integers(5, 60, 12).astype(float)
+    room = weights.sum(axis=1) * 0.4
+
+    def knapsack(stop, told):
+        m = fo.Model()
+        x = m.variable("x", 12, binary=True)
+        m.lazy(
+            lambda at: [weights[i] @ x <= room[i] for i in range(3) if weights[i] @ at(x) > room[i] + 1e-6]
+        )
+        m.maximize(values @ x)
+        return x, m.solve(backend, on_improvement=lambda step: told.append(step) or stop)
+
+    told = []
+    _, s = knapsack(False, told)
+    assert all(step.objective <= s.objective + 1e-6 and step.bound >= s.objective - 1e-6 for step in told)
+    x, s = knapsack(True, [])
+    assert not s.status.has_solution or (weights @ s[x] <= room + 1e-6).all()
