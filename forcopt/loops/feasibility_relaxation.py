@@ -13,7 +13,7 @@ from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
-from forcopt.compile.program import Program, RowBlock, elastic
+from forcopt.compile.program import Program, RowBlock, elastic, row_scales
 from forcopt.errors import DeclarationError, require
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
@@ -155,15 +155,17 @@ def feasibility_relaxation(
     costs = _costs(model, program, constraints, {} if weights is None else weights)
     if bounds:
         program, costs = _bounds_as_rows(program, model.column_count, costs)
-    softened, at, signs = elastic(program, np.ones(program.rows.count), costs)
+    units = np.minimum(row_scales(program.rows), 1.0)  # a slack is as large as its row
+    costs = np.where(np.isfinite(costs), costs * units, np.inf)
+    softened, at, signs = elastic(program, units, costs)
     result = open_session(solver, softened).solve(SolveOptions(time_limit=time_limit))
     if result.x is None:
         return FeasibilityRelaxation(result.status, float("nan"))
     slack = result.x[program.columns :]
     changes = []
-    for row, sign, amount in zip(at, signs, slack, strict=True):
+    for row, sign, amount in zip(at, signs, slack * units[at], strict=True):
         side = float(program.rows.lower[row] if sign > 0 else program.rows.upper[row])
-        if amount > NOISE * max(1.0, abs(side)):
+        if amount > NOISE * max(units[row], abs(side)):
             changes.append(Change(program.row_name(row), ">=" if sign > 0 else "<=", side, float(amount)))
     total = float(np.sum(costs[at] * slack))
     return FeasibilityRelaxation(result.status, total, tuple(changes), result.x[: model.column_count])

@@ -96,3 +96,13 @@ def test_weights_of_other_things_are_refused():
     for weights in (2.0, 0, "c1"):
         with pytest.raises(fo.DeclarationError, match=r"weights is .*; it must give numbers to constraints"):
             m.feasibility_relaxation(weights=weights)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-6, 1e-10])
+def test_rows_of_small_coefficients_are_changed_too(unit):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=10, integer=True)
+    m.subject_to(unit * (2 * x[0] + 4 * x[1]) == 7 * unit, name="row")
+    m.minimize(x.sum())
+    found = m.feasibility_relaxation()
+    assert found.status == "optimal" and found.total == pytest.approx(unit) and len(found.changes) == 1
