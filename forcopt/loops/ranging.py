@@ -10,6 +10,7 @@ from scipy.sparse.linalg import splu
 
 from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
+from forcopt.backends.conditioned import conditioned
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
@@ -172,7 +173,8 @@ def ranging(model: Model) -> Ranging:
     Raises
     ------
     DeclarationError
-        For a model with integers, cones or several objectives, and for one without an optimum.
+        For a model with integers, cones or several objectives, with rows or costs so small that HiGHS needs
+        another unit, and for one without an optimum.
 
     Examples
     --------
@@ -189,7 +191,11 @@ def ranging(model: Model) -> Ranging:
     [3.0, 18.0]
     """
     solver = get_backend("highs:simplex")
-    program = compile_model(model, solver.capabilities, solver.name)
+    program, scaling = conditioned(solver, compile_model(model, solver.capabilities, solver.name))
+    if scaling is not None:
+        raise DeclarationError(
+            "ranging needs rows and costs above 1e-5: give those that are smaller another unit"
+        )
     if program.is_staged or program.is_integer or program.lazies:
         raise DeclarationError("ranging needs a continuous linear model with one objective")
     session: HighsSession = solver.session(program)  # type: ignore[assignment]

@@ -122,3 +122,12 @@ def test_rows_and_costs_without_entries_have_ranges():
     assert [float(end) for end in ranges.right_hand_side(row)] == [0, np.inf]
     low, high = ranges.cost(x)
     assert low.tolist() == [0, -np.inf, -np.inf] and high.tolist() == [np.inf, 0, np.inf]
+
+
+def test_rows_that_need_another_unit_are_refused():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0)
+    m.subject_to(1e-10 * (x[0] + 2 * x[1]) <= 8e-10, 3 * x[0] + x[1] <= 9)
+    m.maximize(2 * x[0] + 3 * x[1])
+    with pytest.raises(fo.DeclarationError, match="another unit"):
+        m.ranging()
