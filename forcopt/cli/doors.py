@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from itertools import combinations
@@ -27,6 +28,9 @@ _KEPT = 1 - 1e-9
 
 _MANY = {"n", "count", "counts", "freq", "frequency", "weight", "people", "persons"}
 """Names of columns of tables whose rows are several people."""
+
+_LONGEST = 60
+"""Signs of a file's name, which has 255 bytes at most."""
 
 _MOST = {"rho": 10.0, "epsilon": 20.0, "delta": 0.01}
 """Budgets above which a release hardly protects anyone."""
@@ -298,18 +302,20 @@ def release(
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]
     out.mkdir(parents=True, exist_ok=True)
+    files = _table_files(wanted, out)
+    for file in files:
+        output.check_target(file)
     path = ledger or people.with_suffix(".ledger.json")  # one for all folders; a trial spends nothing
     account = Ledger(make(*values.values()), path=path) if simulate is None else None
     pure = list(values) == ["epsilon"]
     noise = DiscreteLaplace if pure else DiscreteGaussian
     words = f"discrete {'Laplace' if pure else 'Gaussian'} noise in whole numbers"
     each = make(*(_KEPT * value / len(wanted) for value in values.values()))
-    answer, files = {}, []
+    answer = {}
     rng = None if simulate is None else Simulated(simulate)  # one, whose draws go on from table to table
-    for columns, query in zip(wanted, queries, strict=True):
+    for columns, query, file in zip(wanted, queries, files, strict=True):
         made = (query >> noise.calibrated(each)).release(account, rng)
-        files.append(out / f"{'-'.join(columns)}.csv")
-        made.to_csv(files[-1])
+        made.to_csv(file)
         cells = list(made.to_pandas(margins=0.95).reset_index().itertuples(index=False))
         lines = [[*row[:-1], f"±{row[-1]:g}"] for row in cells]
         below = "A count below 0 is noise: few or none." if any(row[-2] < 0 for row in cells) else ""
@@ -321,6 +327,17 @@ def release(
     question |= {"budget": f"{spent}, the same for each table", "a person": "is a row"}
     parts = {"question": question, "findings": found, "answer": answer, "public_check": False}
     _finish(out / "report.html", "release", known, as_json, plans=files, **parts)
+
+
+def _table_files(tables: list[list[str]], folder: Path) -> list[Path]:
+    """A file for each table, named by its columns: _ for signs of no safe name, and a number for a double."""
+    taken: dict[str, Path] = {}
+    for columns in tables:
+        name = stem = re.sub(r"[^\w .+()-]|^\.", "_", "-".join(columns))[:_LONGEST]
+        while name.casefold() in taken:  # some systems do not tell capitals apart
+            name = f"{stem}-{int(name[len(stem) + 1 :] or 1) + 1}"
+        taken[name.casefold()] = folder / f"{name}.csv"
+    return list(taken.values())
 
 
 def _refuse_counts(rows: Any, public: Mapping[str, Any], file: str, found: Any) -> None:

@@ -227,7 +227,7 @@ def check_target(path: Path | None, *endings: str) -> None:
     Raises
     ------
     DeclarationError
-        For an ending that is not among the given ones, or a folder that does not exist.
+        For an ending that is not among the given ones, a folder that does not exist, or the name of a folder.
     """
     if path is None:
         return
@@ -235,6 +235,8 @@ def check_target(path: Path | None, *endings: str) -> None:
         raise DeclarationError(f"cannot write {path}: the name must end in {', '.join(endings)}")
     if not path.absolute().parent.is_dir():
         raise DeclarationError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise DeclarationError(f"cannot write {path}: it is a folder")
 
 
 def console(piped_width: int = 160) -> Console:

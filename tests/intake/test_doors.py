@@ -570,3 +570,21 @@ def test_a_unit_without_outline_is_a_fault_of_a_map(tmp_path):
         _, found = read_map(tmp_path / "m.geojson", "people")
         assert [(f.row, f.column, f.value) for f in found.faults] == [(3, "geometry", "b")]
         assert "has no area" in found.faults[0].rule
+
+
+def test_each_table_of_a_release_has_a_file_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    heads = ["race", "sex", "race-sex", "a/b", "../x", "q" * 300]
+    pd.DataFrame([list(f"{i:06b}") for i in range(64)], columns=heads).to_csv("people.csv", index=False)
+    (tmp_path / "s.json").write_text(json.dumps({head: ["0", "1"] for head in heads}))
+    command = shlex.split("release people.csv --schema s.json --budget epsilon=1 -o out")
+    (tmp_path / "out" / "sex.csv").mkdir(parents=True)
+    done = run(*command)
+    assert done.exit_code == 2 and "sex.csv: it is a folder" in " ".join(done.output.split())
+    assert not (tmp_path / "people.ledger.json").exists()
+    (tmp_path / "out" / "sex.csv").rmdir()
+    assert run(*command).exit_code == 0
+    files = list((tmp_path / "out").glob("*.csv"))
+    assert len({tuple(pd.read_csv(file, comment="#").columns) for file in files}) == len(files) == 21
+    assert {file.name for file in files} >= {"race-sex.csv", "race-sex-2.csv", "a_b.csv", "_._x.csv"}
+    assert not list(tmp_path.glob("*x*"))  # nothing left the folder
