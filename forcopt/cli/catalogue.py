@@ -18,6 +18,7 @@ from forcopt.cli.output import (
     SpecArgument,
     complete_model,
     console,
+    keep_inputs,
     print_json,
     print_table,
     problem_from,
@@ -253,6 +254,7 @@ def export(
     """Write the model of a formulation as an MPS or LP file."""
     from forcopt.loops.exchange import write
 
+    keep_inputs([spec], output)
     model, handles = problem_from(spec).formulate(method)
     if handles.unit != 1:
         print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)

@@ -61,6 +61,7 @@ class Report:
     kind: str
     axes: dict[str, str | None]
     as_json: bool
+    specs: list[str]
 
     def __post_init__(self) -> None:
         from forcopt.study.charts import CHARTS
@@ -73,6 +74,7 @@ class Report:
                 raise DeclarationError(f"--{axis} is {value}, but only --kind pareto has axes to choose")
         for path, endings in ((self.html, ()), (self.csv, ()), (self.plot, output.DRAWN), (self.store, ())):
             output.check_target(path, *endings)
+        output.keep_inputs(self.specs, self.html, self.csv, self.plot, self.store)
 
     def show(self, result: Comparison) -> None:
         """Show and write a comparison, and end with its exit code."""
@@ -124,7 +126,7 @@ def compare(
     """
     from forcopt.study import compare
 
-    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
+    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json, specs)
     problems = {spec: output.problem_from(spec) if spec == "-" else spec for spec in specs}
     result = compare(
         problems if "-" in problems else specs,
@@ -175,7 +177,7 @@ def sweep(
     """
     from forcopt.study import sweep
 
-    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
+    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json, [spec])
     require(seeds is None or seeds >= 1, "--seeds", seeds, "be at least 1")
     grid: dict[str, list[Any]] = {}
     for name, values in map(_values, over or []):

@@ -88,6 +88,7 @@ def districts(
     output.check_target(out, ".html")
     output.check_target(plan, ".geojson", ".csv")
     output.check_target(page, ".html")
+    output.keep_inputs([units, enacted], out, plan, page)
     require(page is None or page.resolve() != out.resolve(), "--page", str(page), "differ from --report")
     share, fixes = output.share_from(tolerance, "--tolerance", most=0.2), output.fixes_from(fix)
     graph, found = read_map(
@@ -159,6 +160,7 @@ def fair(
 
     output.check_target(policy, ".json")
     output.check_target(out, ".html")
+    output.keep_inputs([people], policy, out)
     fields: dict[str, Any] = {"label": label, "sensitive": _names(sensitive), "notion": notion_from(notion)}
     fields |= {"positive": positive, "leave_out": leave_out or (), "fixes": output.fixes_from(fix)}
     try:
@@ -199,6 +201,8 @@ def sample(
     from forcopt.problem.report_page import picture, table
 
     output.check_target(out, ".csv")
+    page = out.with_suffix(".html")
+    output.keep_inputs([frame], out, page)
     by = _names(strata)
     if len(set(by)) < len(by):
         raise DeclarationError(f"--strata is {strata!r}; it names a column twice")
@@ -240,16 +244,12 @@ def sample(
     fewer = f"; more than {len(drawn):,} would not make the margin smaller" if len(drawn) < size else ""
     facts["sample"] = f"{len(drawn):,} of {len(records):,} records{fewer}"
     facts |= {"margin": f"±{deviation:.4g}" if value else f"±{deviation:.2%}", "seed": str(number)}
-    facts |= {
-        "strata": "; ".join(made.names[:12]),
-        "goal": goal,
-        "count": len(rows),
-        "method": solution.method,
-    }
+    facts |= {"strata": "; ".join(made.names[:12]), "goal": goal, "count": len(rows)}
+    facts["method"] = solution.method
     question = {"frame": frame.name, "strata": ", ".join(by), "size": size}
     question |= {"goal": f"the least variance of {goal}"}
     parts = {"question": question, "findings": found, "answer": {"The strata": strata_table + drawing}}
-    _finish(out.with_suffix(".html"), "sample", facts, as_json, plans=[out], **parts)
+    _finish(page, "sample", facts, as_json, plans=[out], **parts)
 
 
 def release(
@@ -302,10 +302,9 @@ def release(
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]
     out.mkdir(parents=True, exist_ok=True)
-    files = _table_files(wanted, out)
-    for file in files:
-        output.check_target(file)
+    files, page = _table_files(wanted, out), out / "report.html"
     path = ledger or people.with_suffix(".ledger.json")  # one for all folders; a trial spends nothing
+    output.keep_inputs([people, schema], *files, page, path)
     account = Ledger(make(*values.values()), path=path) if simulate is None else None
     pure = list(values) == ["epsilon"]
     noise = DiscreteLaplace if pure else DiscreteGaussian
@@ -326,7 +325,7 @@ def release(
     question = {"tables": "; ".join(" by ".join(columns) for columns in wanted)}
     question |= {"budget": f"{spent}, the same for each table", "a person": "is a row"}
     parts = {"question": question, "findings": found, "answer": answer, "public_check": False}
-    _finish(out / "report.html", "release", known, as_json, plans=files, **parts)
+    _finish(page, "release", known, as_json, plans=files, **parts)
 
 
 def _table_files(tables: list[list[str]], folder: Path) -> list[Path]:

@@ -239,6 +239,21 @@ def check_target(path: Path | None, *endings: str) -> None:
         raise DeclarationError(f"cannot write {path}: it is a folder")
 
 
+def keep_inputs(inputs: Iterable[str | Path | None], *targets: Path | None) -> None:
+    """Refuse to write where `check_target` cannot, or over a file that the command reads, by whatever path.
+
+    Raises
+    ------
+    DeclarationError
+        Which names the files.
+    """
+    for target in filter(None, targets):
+        check_target(target)
+        for given in filter(None, inputs):
+            if os.path.exists(target) and os.path.exists(given) and os.path.samefile(target, given):
+                raise DeclarationError(f"cannot write {target}: the command reads {given}; name another file")
+
+
 def console(piped_width: int = 160) -> Console:
     """Give the output; NO_COLOR drops all styling, and lines of a pipe have up to `piped_width` columns."""
     from rich.console import Console

@@ -56,19 +56,18 @@ def panel(
     from forcopt.models.leximax_cohort.panel import positions
 
     output.check_target(out, ".html")
+    beside = [out.with_suffix(ending) for ending in (".csv", ".json")]
+    parts = {word: out.with_name(f"{out.stem}-{word}.csv") for word in ("selected", "remaining")}
+    drawn = parts.values() if draw or thrown is not None else ()
+    output.keep_inputs([people, quotas], out, *beside, *drawn)
     attends = output.share_from(attendance, "--attendance")
     if draw and thrown is not None:
         raise DeclarationError(f"--thrown is {thrown}; --draw draws a number itself: give one of the two")
     if reserves and not draw and thrown is None:
         raise DeclarationError(f"--reserves is {reserves}; they are of a drawn panel: add --draw or --thrown")
+    fixes = output.fixes_from(fix)
     fields, findings = panel_intake(
-        people,
-        quotas,
-        size,
-        identifier=identifier,
-        household=household,
-        fixes=output.fixes_from(fix),
-        encoding=encoding,
+        people, quotas, size, identifier=identifier, household=household, fixes=fixes, encoding=encoding
     )
     output.stop_at_faults(findings, as_json)
     problem = LeximaxCohort(**(fields | {"size": size, "objective": objective}))
@@ -99,26 +98,26 @@ def panel(
             f"{chosen.missed:.2f} with these reserves, {chosen.missed_without:.2f} without, if a member "
             f"attends with probability {attends:.4g}"
         )
-    for ending in (".csv", ".json"):
-        lottery.write(out.with_suffix(ending))
+    for path in beside:
+        lottery.write(path)
     promised = [f"The lottery is {objective}-best among all lotteries over panels: {proof}."]
     out.write_text(draw_page(lottery, number, facts, findings, promised), encoding="utf-8")
     facts |= {"smallest chance": f"{lottery.smallest:.2%}", "page": str(out)}
-    facts["panels"] = f"{out.with_suffix('.csv')}, {out.with_suffix('.json')}"
+    facts["panels"] = ", ".join(map(str, beside))
     if number is not None:
-        facts |= _drawn(lottery, number, out, people, encoding)
+        facts |= _drawn(lottery, number, parts, people, encoding)
     output.show_facts({"status": str(solution.status), **facts}, as_json)
 
 
 def _drawn(
-    lottery: PublicLottery, number: str, out: Path, people: Path, encoding: str | None
+    lottery: PublicLottery, number: str, parts: dict[str, Path], people: Path, encoding: str | None
 ) -> dict[str, str]:
     """Write the rows of the drawn panel, and those of all others, beside the page; give the facts."""
     from forcopt.data.intake import read_rows
 
     table, panel = read_rows(people, "candidates", encoding=encoding), lottery.panels[int(number)]
     facts = {"drawn": number, "members": ", ".join(lottery.members(number))}
-    for word, rows in (("selected", panel > 0), ("remaining", panel == 0)):
-        facts[word] = str(out.with_name(f"{out.stem}-{word}.csv"))
-        table[rows].to_csv(facts[word], index=False)
+    for (word, path), rows in zip(parts.items(), (panel > 0, panel == 0), strict=True):
+        table[rows].to_csv(path, index=False)
+        facts[word] = str(path)
     return facts

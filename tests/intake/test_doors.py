@@ -588,3 +588,43 @@ def test_each_table_of_a_release_has_a_file_of_its_own(tmp_path, monkeypatch):
     assert len({tuple(pd.read_csv(file, comment="#").columns) for file in files}) == len(files) == 21
     assert {file.name for file in files} >= {"race-sex.csv", "race-sex-2.csv", "a_b.csv", "_._x.csv"}
     assert not list(tmp_path.glob("*x*"))  # nothing left the folder
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("panel panel.csv quotas.csv --size 20 --id id", "panel.csv"),
+        ("panel volunteers.csv q/plan.csv --size 20 --id id -o q/../q/plan.html", "q/plan.csv"),
+        ("panel panel-remaining.csv quotas.csv --size 20 --id id --draw", "panel-remaining.csv"),
+        ("sample drawn.csv --strata region --size 20", "drawn.csv"),
+        ("districts precincts.geojson -k 4 --map precincts.geojson", "precincts.geojson"),
+        ("districts precincts.geojson -k 4 --plan old.csv --map link.csv", "old.csv"),
+        ("fair people.html --label hired --sensitive sex --report people.html", "people.html"),
+        ("release out/sex.csv --schema schema.json --budget rho=.5 -o out", "out/sex.csv"),
+        ("release people.csv --schema schema.json --budget rho=.5 --ledger people.csv", "people.csv"),
+        ("predict policy.json applicants.csv -o applicants.csv", "applicants.csv"),
+        ("export declared.mps -o declared.mps", "declared.mps"),
+        ("certify declared.mps -o declared.mps", "declared.mps"),
+        ("compare declared.json --csv declared.json", "declared.json"),
+        ("sweep declared.json --over size=1,2 --html declared.json", "declared.json"),
+    ],
+)
+def test_no_command_writes_over_what_it_reads(command, kept, folder):
+    (folder / "q").mkdir()
+    (folder / "out").mkdir()
+    texts = {"panel.csv": "volunteers.csv", "panel-remaining.csv": "volunteers.csv", "drawn.csv": "frame.csv"}
+    texts |= {
+        "q/plan.csv": "quotas.csv",
+        "old.csv": "quotas.csv",
+        "people.html": "applicants.csv",
+        "out/sex.csv": "people.csv",
+    }
+    for name, source in texts.items():
+        (folder / name).write_bytes((folder / source).read_bytes())
+    for name in ("policy.json", "declared.mps", "declared.json"):
+        (folder / name).write_text("{}")
+    (folder / "link.csv").symlink_to("old.csv")
+    before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+    done = run(*shlex.split(command))
+    assert done.exit_code == 2 and f"the command reads {kept}; name another" in " ".join(done.output.split())
+    assert before == {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
