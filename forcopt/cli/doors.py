@@ -9,7 +9,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from typer import Argument, Option
 
 from forcopt.cli import output
@@ -38,15 +37,6 @@ _MOST = {"rho": 10.0, "epsilon": 20.0, "delta": 0.01}
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
-
-
-def _require(solution: Any, as_json: bool) -> None:
-    """End with exit code 1 if there is no solution, and say why."""
-    if not solution.status.has_solution:
-        output.show_facts(
-            {"status": str(solution.status), "reason": solution.reason or solution.message}, as_json
-        )
-        raise typer.Exit(1)
 
 
 def _finish(page: Path, task: str, known: Mapping[str, Any], as_json: bool, **parts: Any) -> None:
@@ -101,7 +91,7 @@ def districts(
     if objective is not None:
         problem = problem.replace(objective=objective)
     solution = problem.solve(time_limit=time_limit)
-    _require(solution, as_json)
+    output.require_solution(solution, as_json)
     made, mean, (low, high) = solution.decision, problem.mean, problem.population_bounds
     if plan is not None:
         (made.to_csv if plan.suffix.lower() == ".csv" else made.to_geojson)(plan)
@@ -227,7 +217,7 @@ def sample(
     if not value:  # the share of any answer, at half of each stratum
         problem = problem.replace(deviations=[0.5] * len(problem.sizes), means=None)
     solution = problem.solve()
-    _require(solution, as_json)
+    output.require_solution(solution, as_json)
     made, number = solution.decision, secrets.randbelow(2**31) if seed is None else seed
     design = StratifiedSample(by="stratum", sizes=made.by_stratum())
     drawn = draw(design, records.assign(stratum=known.stratum), number, weight="weight")

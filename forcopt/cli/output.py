@@ -201,6 +201,13 @@ def show_facts(facts: Mapping[str, object], as_json: bool) -> None:
         console().print(f"{name}: {value}", markup=False, soft_wrap=True)
 
 
+def require_solution(solution: Any, as_json: bool) -> None:
+    """End with exit code 1 if there is no solution, and say why."""
+    if not solution.status.has_solution:
+        show_facts({"status": str(solution.status), "reason": solution.reason or solution.message}, as_json)
+        raise typer.Exit(1)
+
+
 class Screen:
     """The amount of output of the commands; the root command sets it.
 
