@@ -241,7 +241,7 @@ def check_fit(
     ends: dict[str, list[tuple[int, int]]] = {}
     for row, *line in table[[*QUOTA_COLUMNS]].itertuples():
         feature, value, *texts = line
-        if not all(map(intake.is_number, texts)):
+        if not all(intake.is_number(text) and np.isfinite(float(text)) for text in texts):
             continue
         least, most = (int(float(text)) for text in texts)
         many = present[feature][value] if feature in present else least

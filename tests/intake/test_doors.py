@@ -411,10 +411,15 @@ def test_quotas_are_checked_by_themselves(folder):
         ("sex,male,10,10", "sex,female,10,10", "sex = female"),
         ("sex,male,10,10", "sex,male,11,10", "is more than max"),
         ("sex,male,10,10", "sex,male,50%,10", "50%"),
+        ("sex,male,10,10", "sex,male,10,1e999", "is too large for a number"),
     ):
         (folder / "q.csv").write_text((folder / "quotas.csv").read_text().replace(old, new))
         done = run("check", "q.csv")
         assert done.exit_code == 2 and words in done.stdout and "a table of quotas" in done.stdout
+    pd.read_csv("quotas.csv").assign(again=1).rename(columns={"again": "min"}).to_csv("q.csv", index=False)
+    for command in ("check q.csv", "panel volunteers.csv q.csv --size 20"):
+        done = run(*command.split())
+        assert done.exit_code == 2 and "is the name of 2 columns" in done.stdout
 
 
 def test_no_spreadsheet(folder):
