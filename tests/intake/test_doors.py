@@ -633,3 +633,49 @@ def test_no_command_writes_over_what_it_reads(command, kept, folder):
     done = run(*shlex.split(command))
     assert done.exit_code == 2 and f"the command reads {kept}; name another" in " ".join(done.output.split())
     assert before == {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+
+
+def test_messy_maps_are_refused_in_words(tmp_path):
+    path = tmp_path / "m.geojson"
+
+    def refused(change):
+        units = {n: ("Polygon", [ring_of(at, 0, at + 1, 1, False)]) for at, n in enumerate("abc")}
+        written(path, units)
+        data = json.loads(path.read_text())
+        change(data["features"][1])
+        path.write_text(json.dumps(data))
+        return str(read_map(path, "people")[1])
+
+    for wrong in (["x"], "x", 3, []):
+        with pytest.raises(fo.DeclarationError, match="feature 1 and its properties must be objects"):
+            refused(lambda unit, wrong=wrong: unit.update(properties=wrong))
+    for ring, words in (
+        ("id", "coordinates are text, such as 'i'"),
+        ([[1], [2], [3], [1]], "of two numbers each"),
+        ([[1, 0], [2, 0], [2, 1], [1e20, 1], [1, 0]], "crosses itself"),
+    ):
+        said = refused(lambda unit, ring=ring: unit["geometry"].update(coordinates=[ring]))
+        assert said.startswith("m.geojson, row 3, column geometry: 'b'") and words in said
+    path.write_text('{"nodes": [{"id": null, "people": 3}, {"id": 1, "people": 3}], "edges": []}')
+    with pytest.raises(fo.DeclarationError, match=r"node .* has no 'id'"):
+        read_map(path, "people")
+
+
+def test_a_node_has_the_cells_that_a_fix_wrote(tmp_path):
+    """Of areas and of a graph: a text, a number among numbers, a column's new name, a name of a unit."""
+    rows = [("a", "Kent", 12, "u"), ("b", "Knet", "1,3", None), ("c", "Kent", 2.5, "v")]
+    facts = [dict(zip(("id", "county", "votes", "old"), row, strict=True)) | {"people": 5} for row in rows]
+    fixes = {"county": {"Knet": "Kent"}, "votes": {"1,3": "13"}, "old": "new", "id": {"c": "d"}}
+    shapes = [{"type": "Polygon", "coordinates": [ring_of(at, 0, at + 1, 1, False)]} for at in range(3)]
+    features = [{"properties": f, "geometry": s} for f, s in zip(facts, shapes, strict=True)]
+    edges = [{"source": "a", "target": "b"}, {"source": "b", "target": "c"}]
+    for data in ({"type": "FeatureCollection", "features": features}, {"nodes": facts, "edges": edges}):
+        (tmp_path / "m.json").write_text(json.dumps(data))
+        graph, found = read_map(tmp_path / "m.json", "people", identifier="id", fixes=fixes)
+        assert not found.faults and list(graph) == ["a", "b", "d"]
+        assert [graph.nodes[name]["county"] for name in graph] == ["Kent"] * 3
+        votes = [graph.nodes[name]["votes"] for name in graph]
+        assert votes == [12, 13, 2.5] and isinstance(votes[1], int)
+        assert [graph.nodes[name].get("new") for name in graph] == ["u", None, "v"]
+        assert not any("old" in node for _, node in graph.nodes(data=True))
+        assert {node.get("id", name) for name, node in graph.nodes(data=True)} == {"a", "b", "d"}
