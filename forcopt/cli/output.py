@@ -256,8 +256,8 @@ def keep_inputs(inputs: Iterable[str | Path | None], *targets: Path | None) -> N
     """
     for target in filter(None, targets):
         check_target(target)
-        for given in filter(None, inputs):
-            if os.path.exists(target) and os.path.exists(given) and os.path.samefile(target, given):
+        for given in inputs:
+            if given and os.path.exists(target) and os.path.exists(given) and os.path.samefile(target, given):
                 raise DeclarationError(f"cannot write {target}: the command reads {given}; name another file")
 
 
