@@ -247,6 +247,7 @@ def export(
     """Write the model of a formulation as an MPS or LP file."""
     from forcopt.loops.exchange import write
 
+    output.keep_inputs([spec], target)
     model, handles = output.problem_from(spec).formulate(method)
     if handles.unit != 1:
         print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 from typer import Argument, Option
 
-from forcopt.cli.output import MemoryLimitOption, Screen
+from forcopt.cli.output import MemoryLimitOption, Screen, keep_inputs
 from forcopt.clock import stop_on_interrupt
 from forcopt.errors import DeclarationError, require
 from forcopt.memory import memory_limited
@@ -48,6 +48,7 @@ def certify(
     from forcopt.loops.certify import certify_model
     from forcopt.loops.exchange import read
 
+    keep_inputs([model, solution], output)
     if model.suffix != ".mps":
         raise DeclarationError(f"the model is {str(model)!r}; its name must end in .mps")
     program = read(model)

@@ -86,7 +86,8 @@ def _table(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
     if {*QUOTA_COLUMNS} <= {*(quotas := quota_columns(rows)).columns}:
         quotas, wanted = check_quotas(quotas, found)
         found.facts |= {feature: f"{feature}: {', '.join(levels)}" for feature, levels in wanted.items()}
-        check_fit(quotas, {}, None, found)
+        if wanted:
+            check_fit(quotas, {}, None, found)
         return "a table of quotas", f"forcopt panel PEOPLE {file} --size SEATS"
     names = [name for name in dict.fromkeys(rows.columns) if name and list(rows.columns).count(name) == 1]
     schema = column_kinds(rows, names, lambda name, why: found.note(file.name, 1, name, name, why))

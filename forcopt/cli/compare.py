@@ -61,6 +61,7 @@ class Report:
     kind: str
     axes: dict[str, str | None]
     as_json: bool
+    specs: list[str]
 
     def __post_init__(self) -> None:
         from forcopt.study.charts import CHARTS
@@ -71,8 +72,8 @@ class Report:
         for axis, value in self.axes.items():
             if value is not None and self.kind != "pareto":
                 raise DeclarationError(f"--{axis} is {value}, but only --kind pareto has axes to choose")
-        for path, endings in ((self.html, ()), (self.csv, ()), (self.plot, output.DRAWN), (self.store, ())):
-            output.check_target(path, *endings)
+        output.check_target(self.plot, *output.DRAWN)
+        output.keep_inputs(self.specs, self.html, self.csv, self.plot, self.store)
 
     def show(self, result: Comparison) -> None:
         """Show and write a comparison, and end with its exit code."""
@@ -124,20 +125,12 @@ def compare(
     """
     from forcopt.study import compare
 
-    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
+    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json, specs)
     problems = {spec: output.problem_from(spec) if spec == "-" else spec for spec in specs}
-    result = compare(
-        problems if "-" in problems else specs,
-        names(methods),
-        repeats=repeats,
-        time_limit=time_limit,
-        memory_limit=memory_limit,
-        seed=seed,
-        certify=certify,
-        store=store,
-        progress=output.progress_wanted(),
-    )
-    report.show(result)
+    given: Any = problems if "-" in problems else specs
+    limits: dict[str, Any] = {"time_limit": time_limit, "memory_limit": memory_limit, "store": store}
+    limits |= {"progress": output.progress_wanted(), "repeats": repeats, "certify": certify, "seed": seed}
+    report.show(compare(given, names(methods), **limits))
 
 
 def sweep(
@@ -175,25 +168,18 @@ def sweep(
     """
     from forcopt.study import sweep
 
-    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
+    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json, [spec])
     require(seeds is None or seeds >= 1, "--seeds", seeds, "be at least 1")
     grid: dict[str, list[Any]] = {}
     for name, values in map(_values, over or []):
         if name in grid:
             raise DeclarationError(f"--over names {name} twice; list all its values once: NAME=V1,V2,...")
         grid[name] = values
-    result = sweep(
-        output.problem_from(spec) if spec == "-" else spec,
-        grid,
-        names(methods),
-        seeds=(None,) if seeds is None else range(seeds),
-        time_limit=time_limit,
-        memory_limit=memory_limit,
-        isolate=isolate,
-        store=store,
-        progress=output.progress_wanted(),
-    )
-    report.show(result)
+    limits: dict[str, Any] = {"time_limit": time_limit, "memory_limit": memory_limit, "store": store}
+    limits |= {"progress": output.progress_wanted(), "isolate": isolate}
+    limits |= {"seeds": (None,) if seeds is None else range(seeds)}
+    given = output.problem_from(spec) if spec == "-" else spec
+    report.show(sweep(given, grid, names(methods), **limits))
 
 
 def _values(text: str) -> tuple[str, list[Any]]:

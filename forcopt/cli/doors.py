@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from typer import Argument, Option
 
 from forcopt.cli import output
@@ -28,21 +28,15 @@ _KEPT = 1 - 1e-9
 _MANY = {"n", "count", "counts", "freq", "frequency", "weight", "people", "persons"}
 """Names of columns of tables whose rows are several people."""
 
+_LONGEST = 60
+"""Signs of a file's name, which has 255 bytes at most."""
+
 _MOST = {"rho": 10.0, "epsilon": 20.0, "delta": 0.01}
 """Budgets above which a release hardly protects anyone."""
 
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
-
-
-def _require(solution: Any, as_json: bool) -> None:
-    """End with exit code 1 if there is no solution, and say why."""
-    if not solution.status.has_solution:
-        output.show_facts(
-            {"status": str(solution.status), "reason": solution.reason or solution.message}, as_json
-        )
-        raise typer.Exit(1)
 
 
 def _finish(page: Path, task: str, known: Mapping[str, Any], as_json: bool, **parts: Any) -> None:
@@ -84,6 +78,7 @@ def districts(
     output.check_target(out, ".html")
     output.check_target(plan, ".geojson", ".csv")
     output.check_target(page, ".html")
+    output.keep_inputs([units, enacted], out, plan, page)
     require(page is None or page.resolve() != out.resolve(), "--page", str(page), "differ from --report")
     share, fixes = output.share_from(tolerance, "--tolerance", most=0.2), output.fixes_from(fix)
     graph, found = read_map(
@@ -96,7 +91,7 @@ def districts(
     if objective is not None:
         problem = problem.replace(objective=objective)
     solution = problem.solve(time_limit=time_limit)
-    _require(solution, as_json)
+    output.require_solution(solution, as_json)
     made, mean, (low, high) = solution.decision, problem.mean, problem.population_bounds
     if plan is not None:
         (made.to_csv if plan.suffix.lower() == ".csv" else made.to_geojson)(plan)
@@ -155,6 +150,7 @@ def fair(
 
     output.check_target(policy, ".json")
     output.check_target(out, ".html")
+    output.keep_inputs([people], policy, out)
     fields: dict[str, Any] = {"label": label, "sensitive": _names(sensitive), "notion": notion_from(notion)}
     fields |= {"positive": positive, "leave_out": leave_out or (), "fixes": output.fixes_from(fix)}
     try:
@@ -195,6 +191,8 @@ def sample(
     from forcopt.problem.report_page import picture, table
 
     output.check_target(out, ".csv")
+    page = out.with_suffix(".html")
+    output.keep_inputs([frame], out, page)
     by = _names(strata)
     if len(set(by)) < len(by):
         raise DeclarationError(f"--strata is {strata!r}; it names a column twice")
@@ -219,7 +217,7 @@ def sample(
     if not value:  # the share of any answer, at half of each stratum
         problem = problem.replace(deviations=[0.5] * len(problem.sizes), means=None)
     solution = problem.solve()
-    _require(solution, as_json)
+    output.require_solution(solution, as_json)
     made, number = solution.decision, secrets.randbelow(2**31) if seed is None else seed
     design = StratifiedSample(by="stratum", sizes=made.by_stratum())
     drawn = draw(design, records.assign(stratum=known.stratum), number, weight="weight")
@@ -236,16 +234,12 @@ def sample(
     fewer = f"; more than {len(drawn):,} would not make the margin smaller" if len(drawn) < size else ""
     facts["sample"] = f"{len(drawn):,} of {len(records):,} records{fewer}"
     facts |= {"margin": f"±{deviation:.4g}" if value else f"±{deviation:.2%}", "seed": str(number)}
-    facts |= {
-        "strata": "; ".join(made.names[:12]),
-        "goal": goal,
-        "count": len(rows),
-        "method": solution.method,
-    }
+    facts |= {"strata": "; ".join(made.names[:12]), "goal": goal, "count": len(rows)}
+    facts["method"] = solution.method
     question = {"frame": frame.name, "strata": ", ".join(by), "size": size}
     question |= {"goal": f"the least variance of {goal}"}
     parts = {"question": question, "findings": found, "answer": {"The strata": strata_table + drawing}}
-    _finish(out.with_suffix(".html"), "sample", facts, as_json, plans=[out], **parts)
+    _finish(page, "sample", facts, as_json, plans=[out], **parts)
 
 
 def release(
@@ -298,18 +292,19 @@ def release(
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]
     out.mkdir(parents=True, exist_ok=True)
+    files, page = _table_files(wanted, out), out / "report.html"
     path = ledger or people.with_suffix(".ledger.json")  # one for all folders; a trial spends nothing
+    output.keep_inputs([people, schema], *files, page, path)
     account = Ledger(make(*values.values()), path=path) if simulate is None else None
     pure = list(values) == ["epsilon"]
     noise = DiscreteLaplace if pure else DiscreteGaussian
     words = f"discrete {'Laplace' if pure else 'Gaussian'} noise in whole numbers"
     each = make(*(_KEPT * value / len(wanted) for value in values.values()))
-    answer, files = {}, []
+    answer = {}
     rng = None if simulate is None else Simulated(simulate)  # one, whose draws go on from table to table
-    for columns, query in zip(wanted, queries, strict=True):
+    for columns, query, file in zip(wanted, queries, files, strict=True):
         made = (query >> noise.calibrated(each)).release(account, rng)
-        files.append(out / f"{'-'.join(columns)}.csv")
-        made.to_csv(files[-1])
+        made.to_csv(file)
         cells = list(made.to_pandas(margins=0.95).reset_index().itertuples(index=False))
         lines = [[*row[:-1], f"±{row[-1]:g}"] for row in cells]
         below = "A count below 0 is noise: few or none." if any(row[-2] < 0 for row in cells) else ""
@@ -320,7 +315,18 @@ def release(
     question = {"tables": "; ".join(" by ".join(columns) for columns in wanted)}
     question |= {"budget": f"{spent}, the same for each table", "a person": "is a row"}
     parts = {"question": question, "findings": found, "answer": answer, "public_check": False}
-    _finish(out / "report.html", "release", known, as_json, plans=files, **parts)
+    _finish(page, "release", known, as_json, plans=files, **parts)
+
+
+def _table_files(tables: list[list[str]], folder: Path) -> list[Path]:
+    """A file for each table, named by its columns: _ for signs of no safe name, and a number for a double."""
+    taken: dict[str, Path] = {}
+    for columns in tables:
+        name = stem = re.sub(r"[^\w .+()-]|^\.", "_", "-".join(columns))[:_LONGEST]
+        while name.casefold() in taken:  # some systems do not tell capitals apart
+            name = f"{stem}-{int(name[len(stem) + 1 :] or 1) + 1}"
+        taken[name.casefold()] = folder / f"{name}.csv"
+    return list(taken.values())
 
 
 def _refuse_counts(rows: Any, public: Mapping[str, Any], file: str, found: Any) -> None:

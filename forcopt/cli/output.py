@@ -201,6 +201,13 @@ def show_facts(facts: Mapping[str, object], as_json: bool) -> None:
         console().print(f"{name}: {value}", markup=False, soft_wrap=True)
 
 
+def require_solution(solution: Any, as_json: bool) -> None:
+    """End with exit code 1 if there is no solution, and say why."""
+    if not solution.status.has_solution:
+        show_facts({"status": str(solution.status), "reason": solution.reason or solution.message}, as_json)
+        raise typer.Exit(1)
+
+
 class Screen:
     """The amount of output of the commands; the root command sets it.
 
@@ -227,7 +234,7 @@ def check_target(path: Path | None, *endings: str) -> None:
     Raises
     ------
     DeclarationError
-        For an ending that is not among the given ones, or a folder that does not exist.
+        For an ending that is not among the given ones, a folder that does not exist, or the name of a folder.
     """
     if path is None:
         return
@@ -235,6 +242,23 @@ def check_target(path: Path | None, *endings: str) -> None:
         raise DeclarationError(f"cannot write {path}: the name must end in {', '.join(endings)}")
     if not path.absolute().parent.is_dir():
         raise DeclarationError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise DeclarationError(f"cannot write {path}: it is a folder")
+
+
+def keep_inputs(inputs: Iterable[str | Path | None], *targets: Path | None) -> None:
+    """Refuse to write where `check_target` cannot, or over a file that the command reads, by whatever path.
+
+    Raises
+    ------
+    DeclarationError
+        Which names the files.
+    """
+    for target in filter(None, targets):
+        check_target(target)
+        for given in inputs:
+            if given and os.path.exists(target) and os.path.exists(given) and os.path.samefile(target, given):
+                raise DeclarationError(f"cannot write {target}: the command reads {given}; name another file")
 
 
 def console(piped_width: int = 160) -> Console:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from forcopt.cli import output
 from forcopt.errors import DeclarationError
-
-if TYPE_CHECKING:
-    from forcopt.models.leximax_cohort import PublicLottery
 
 
 def panel(
@@ -51,24 +47,24 @@ def panel(
     The rows of a drawn panel, and those of all others, are written to files beside the page.
     After dropouts, run it again with --keep for each member who stays and --drop for each who left.
     """
+    from forcopt.data.intake import read_rows
     from forcopt.models.leximax_cohort import LeximaxCohort, choose_reserves, panel_intake, round_lottery
     from forcopt.models.leximax_cohort.page import draw_page
     from forcopt.models.leximax_cohort.panel import positions
 
     output.check_target(out, ".html")
+    beside = [out.with_suffix(ending) for ending in (".csv", ".json")]
+    parts = {word: out.with_name(f"{out.stem}-{word}.csv") for word in ("selected", "remaining")}
+    drawn = parts.values() if draw or thrown is not None else ()
+    output.keep_inputs([people, quotas], out, *beside, *drawn)
     attends = output.share_from(attendance, "--attendance")
     if draw and thrown is not None:
         raise DeclarationError(f"--thrown is {thrown}; --draw draws a number itself: give one of the two")
     if reserves and not draw and thrown is None:
         raise DeclarationError(f"--reserves is {reserves}; they are of a drawn panel: add --draw or --thrown")
+    fixes = output.fixes_from(fix)
     fields, findings = panel_intake(
-        people,
-        quotas,
-        size,
-        identifier=identifier,
-        household=household,
-        fixes=output.fixes_from(fix),
-        encoding=encoding,
+        people, quotas, size, identifier=identifier, household=household, fixes=fixes, encoding=encoding
     )
     output.stop_at_faults(findings, as_json)
     problem = LeximaxCohort(**(fields | {"size": size, "objective": objective}))
@@ -78,10 +74,7 @@ def panel(
     if reserves > (others := len(problem.names) - size):
         raise DeclarationError(f"--reserves is {reserves}; there are {others} other candidates")
     solution = problem.solve(time_limit=time_limit)
-    if not solution.status.has_solution:
-        known = {"status": str(solution.status), "reason": solution.reason or solution.message}
-        output.print_json(known) if as_json else print("{status}: {reason}".format_map(known))
-        raise typer.Exit(1)
+    output.require_solution(solution, as_json)
     lottery = round_lottery(solution.decision, panels, time_limit=time_limit)
     number = secrets.choice(lottery.numbers) if draw else thrown
     proof = (
@@ -99,26 +92,17 @@ def panel(
             f"{chosen.missed:.2f} with these reserves, {chosen.missed_without:.2f} without, if a member "
             f"attends with probability {attends:.4g}"
         )
-    for ending in (".csv", ".json"):
-        lottery.write(out.with_suffix(ending))
+    for path in beside:
+        lottery.write(path)
     promised = [f"The lottery is {objective}-best among all lotteries over panels: {proof}."]
     out.write_text(draw_page(lottery, number, facts, findings, promised), encoding="utf-8")
     facts |= {"smallest chance": f"{lottery.smallest:.2%}", "page": str(out)}
-    facts["panels"] = f"{out.with_suffix('.csv')}, {out.with_suffix('.json')}"
+    facts["panels"] = ", ".join(map(str, beside))
     if number is not None:
-        facts |= _drawn(lottery, number, out, people, encoding)
+        table = read_rows(people, "candidates", encoding=encoding).loc[findings.rows["candidates"]]
+        facts |= {"drawn": number, "members": ", ".join(lottery.members(number))}
+        panel = lottery.panels[int(number)]
+        for (word, path), rows in zip(parts.items(), (panel > 0, panel == 0), strict=True):
+            table[rows].to_csv(path, index=False)
+            facts[word] = str(path)
     output.show_facts({"status": str(solution.status), **facts}, as_json)
-
-
-def _drawn(
-    lottery: PublicLottery, number: str, out: Path, people: Path, encoding: str | None
-) -> dict[str, str]:
-    """Write the rows of the drawn panel, and those of all others, beside the page; give the facts."""
-    from forcopt.data.intake import read_rows
-
-    table, panel = read_rows(people, "candidates", encoding=encoding), lottery.panels[int(number)]
-    facts = {"drawn": number, "members": ", ".join(lottery.members(number))}
-    for word, rows in (("selected", panel > 0), ("remaining", panel == 0)):
-        facts[word] = str(out.with_name(f"{out.stem}-{word}.csv"))
-        table[rows].to_csv(facts[word], index=False)
-    return facts

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from forcopt.cli.output import EncodingOption
+from forcopt.cli.output import EncodingOption, keep_inputs
 from forcopt.errors import DeclarationError
 
 
@@ -32,6 +32,7 @@ def predict(
     from forcopt.learning.tables import ABSENT
     from forcopt.problem.policy import Policy
 
+    keep_inputs([policy, data], out)
     served = Policy.load(policy, trusted=trusted)
     schema = served.schema
     if not schema.names:

@@ -79,7 +79,7 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
     graph.graph.update(dict(facts))
     graph.graph.update({k: v for k, v in data.items() if k not in known})
     for node in _listed(data["nodes"], "nodes"):
-        if not isinstance(node, Mapping) or "id" not in node:
+        if not isinstance(node, Mapping) or node.get("id") is None:
             raise DeclarationError(f"the node {node!r} has no 'id'")
         name = _hashable(node["id"])
         if name in graph:

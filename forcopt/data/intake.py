@@ -90,6 +90,8 @@ class Findings:
         What is odd, or was changed by a stated fix.
     facts : dict[str, str]
         What was read, by file.
+    rows : dict[str, list[int]]
+        The numbers of the rows that no fix dropped, by file.
 
     Examples
     --------
@@ -104,6 +106,7 @@ class Findings:
     faults: list[Finding] = field(default_factory=list)
     notes: list[Finding] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, list[int]] = field(default_factory=dict)
 
     def fault(self, *cell: Any) -> None:
         """Add a fault, given as the fields of a `Finding`."""
@@ -442,6 +445,7 @@ def check_table(
             for column in [wrong] if isinstance(right, Mapping) else schema:
                 changes.setdefault(column, {}).update(right if isinstance(right, Mapping) else {wrong: right})
     frame = _fixed(frame, file, changes, found)
+    found.rows[file] = frame.index.tolist()
     names = [str(name) for name in frame.columns]
     for name in schema:
         if (count := names.count(name)) > 1:

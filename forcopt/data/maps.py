@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from itertools import combinations_with_replacement, pairwise
 from math import dist
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.data import intake
 from forcopt.data.graphs import graph_from_dict
 from forcopt.data.intake import FIRST_ROW, Expected, Findings, Fixes, cell_text, check_table, read_json, typed
 from forcopt.data.tolerances import CORNERS, OVERLAP
@@ -69,9 +71,10 @@ def read_map(
     Returns
     -------
     tuple[networkx.Graph, Findings]
-        Nodes have all properties of the file, ``geometry``, and ``area`` (square metres), ``boundary_perim``
-        (the metres of the border with the outside), ``x`` and ``y``. Edges have ``shared_perim``, the
-        metres of the common border. Bridges are noted, and have ``bridge`` and no border.
+        Nodes have all properties of the file after the fixes, ``geometry``, and ``area`` (square metres),
+        ``boundary_perim`` (the metres of the border with the outside), ``x`` and ``y``. Edges have
+        ``shared_perim``, the metres of the common border. Bridges are noted, and have ``bridge`` and no
+        border.
 
     Notes
     -----
@@ -129,6 +132,7 @@ def read_map(
         for name, at in zip(names, kept, strict=True):
             graph.add_node(name, **facts[at])
         rings = _add_borders(graph, [shapes[i] for i in kept], adjacency, file, found)
+    _take_fixes(graph, names, table.iloc[kept].fillna(""), frame, facts)
     for name, count in zip(names, people.tolist(), strict=True):
         graph.nodes[name][population] = count
     if not found.faults:
@@ -166,8 +170,11 @@ def map_facts(
             found.note(file, 0, "", path.name, "states no projection; its coordinates are taken as they are")
         data = (frame.to_crs(4326) if frame.crs is not None else frame).__geo_interface__
     features = data.get("features")
-    if not isinstance(features, list) or not all(isinstance(feature, Mapping) for feature in features):
+    if not isinstance(features, list):
         raise DeclarationError(f"{path}: features must be a list of objects")
+    for number, feature in enumerate(features):
+        if not isinstance(feature, Mapping) or not isinstance(feature.get("properties"), Mapping | None):
+            raise DeclarationError(f"{path}: feature {number} and its properties must be objects")
     facts = [
         {**({"id": cell_text(f["id"])} if "id" in f else {}), **(f.get("properties") or {})} for f in features
     ]
@@ -176,6 +183,23 @@ def map_facts(
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): cell_text(v) for name, v in values.items() if not isinstance(v, list | dict)}
+
+
+def _take_fixes(graph: nx.Graph[Any], names: list[Any], given: Any, frame: Any, facts: list[Any]) -> None:
+    """Give the nodes the cells and columns that fixes changed; numbers where the column has numbers."""
+    columns = zip(given.columns, frame.columns, given.to_numpy().T, frame.to_numpy().T, strict=True)
+    for was, now, cells, fixed in columns:
+        if was == now and (cells == fixed).all():
+            continue
+        numeric = any(isinstance(values.get(was), Number) for values in facts)
+        for name, old, new in zip(names, cells, fixed, strict=True):
+            node = graph.nodes[name]
+            if was in node:
+                node[now] = node.pop(was)
+            if old != new and (now in node or not old):  # a node of a graph has its id beside
+                node[now] = new
+                if numeric and intake.is_number(new):
+                    node[now] = int(number) if (number := float(new)).is_integer() else number
 
 
 # -- areas ---------------------------------------------------------------------------------------------------
@@ -244,12 +268,13 @@ def _rings_of(shape: Any) -> list[Array]:
         raise ValueError(f"its geometry is {kind}")
     parts = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
     raw = [np.array([point[:2] for point in ring]) for p in parts for ring in p]
-    if text := [ring[0, 0] for ring in raw if ring.dtype.kind in "US"]:
+    if text := [ring.flat[0] for ring in raw if ring.dtype.kind in "US"]:
         raise ValueError(f"its coordinates are text, such as {str(text[0])!r}; they must be numbers")
     rings = [np.round(ring.astype(float), CORNERS) for ring in raw]
     for ring in rings:
-        if len(ring) < 4 or not np.isfinite(ring).all() or (ring[0] != ring[-1]).any():
-            raise ValueError("a ring must be closed, of four points or more")
+        plain = len(ring) >= 4 and ring.shape[1:] == (2,) and np.isfinite(ring).all()
+        if not plain or (ring[0] != ring[-1]).any():
+            raise ValueError("a ring must be closed, of four points or more, of two numbers each")
     if not rings:
         raise ValueError("it is empty")
     # outer rings turn one way and holes the other, whichever way the file has them
@@ -321,7 +346,7 @@ def _intersections(
             rule = f"overlaps {names[i]!r} of row {i + FIRST_ROW} by {share:.0%}; draw it again"
             found.fault(file, j + FIRST_ROW, "geometry", str(names[j]), rule)
     whole = shapely.get_parts(shapely.union_all(areas))
-    holes = [shapely.Polygon(hole) for part in whole for hole in part.interiors]
+    holes = [shapely.Polygon(hole) for part in whole for hole in getattr(part, "interiors", ())]
     for hole in sorted(holes, key=shapely.area, reverse=True)[:_MOST_HOLES]:
         i = int(tree.nearest(hole))
         large = f"{hole.area / np.median(sizes):.2g} times as large as a usual unit"

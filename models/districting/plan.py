@@ -41,6 +41,9 @@ _STEPS = 100_000
 _BOX = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
 _LABEL: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "bbox": _BOX, "zorder": 3}
 
+_HEADING = ("GEOID", "District")
+"""Of the files that plans write; it is no row where a node is called GEOID."""
+
 _MOST_LISTED = 40
 """How many nodes of a district `str` lists."""
 
@@ -275,9 +278,9 @@ class Plan:
             if len(row) < 2:
                 raise DeclarationError(f"{path}: row {number} has {len(row)} entries; it must have two")
             where = f"row {number}"
-            block, district = row[0].strip(), row[1].strip()
+            block, district = row[0] if row[0] in names else row[0].strip(), row[1].strip()
             node = block if prefix is None else block[:prefix]
-            if number == 1 and node not in names:
+            if number == 1 and (node not in names or tuple(row[:2]) == _HEADING):
                 header = where, node, district
             else:
                 pairs.append((where, node, district))
@@ -285,7 +288,7 @@ class Plan:
             pairs.insert(0, header)  # no header, but a block that the graph lacks
         return _plan_of(problem, pairs, path)
 
-    def to_csv(self, path: str | Path, columns: tuple[str, str] = ("GEOID", "District")) -> None:
+    def to_csv(self, path: str | Path, columns: tuple[str, str] = _HEADING) -> None:
         """Write a plan as a block-equivalency file: a row for each node; districts are numbered from 1.
 
         Parameters

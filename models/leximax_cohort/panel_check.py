@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
@@ -158,8 +158,30 @@ def panel_intake(
             if pair:
                 given.setdefault(feature, {})[value] = tuple(pair)
     if address:
-        fields["households"] = tuple(people[address].agg("\n".join, axis=1).str.strip())
+        fields["households"] = household_names(people[address].to_numpy().tolist())
     return fields, found
+
+
+def household_names(addresses: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """A name for each address, a line for each part, so that equal addresses alone have equal names.
+
+    Parameters
+    ----------
+    addresses : iterable of sequence of str
+        The parts of each; upper case and the number of blanks make no difference.
+
+    Returns
+    -------
+    tuple of str
+        Empty text, a household of one's own, for an address with a blank part.
+
+    Examples
+    --------
+    >>> household_names([("1 Mill St", "Ulm"), ("1  mill st", "ULM"), ("", "Ulm")])
+    ('1 mill st\\nulm', '1 mill st\\nulm', '')
+    """
+    parts = ([" ".join(part.split()).casefold() for part in address] for address in addresses)
+    return tuple("\n".join(address) if all(address) else "" for address in parts)
 
 
 def check_quotas(
@@ -219,7 +241,7 @@ def check_fit(
     ends: dict[str, list[tuple[int, int]]] = {}
     for row, *line in table[[*QUOTA_COLUMNS]].itertuples():
         feature, value, *texts = line
-        if not all(map(intake.is_number, texts)):
+        if not all(intake.is_number(text) and np.isfinite(float(text)) for text in texts):
             continue
         least, most = (int(float(text)) for text in texts)
         many = present[feature][value] if feature in present else least

@@ -234,7 +234,7 @@ class LeximaxCohort(Problem):
             The column that names the candidates; the index by default: the numbers of the rows, from 0.
         household : str or sequence of str, optional
             The column with the household, or those of the address: at most one member of each is chosen.
-            Upper case makes no difference; someone without an address has a household of their own.
+            Upper case makes no difference; whoever lacks one of the columns has a household of their own.
         include, exclude : iterable, optional
             Names of candidates who must, or must not, be chosen.
         fixes : mapping, optional

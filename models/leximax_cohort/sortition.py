@@ -8,6 +8,7 @@ import numpy as np
 
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.objectives import Objective
+from forcopt.models.leximax_cohort.panel_check import household_names
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
 
@@ -66,7 +67,7 @@ def find_distribution(
     }
     if check_same_address_columns:
         homes = [people.get_address(key, check_same_address_columns) for key in rows]
-        fields["households"] = ["\n".join(home).strip().casefold() for home in homes]
+        fields["households"] = household_names(homes)
     fields |= {"utilities": np.eye(len(rows)), "groups": tuple(rows), "size": number_people_wanted}
     problem = LeximaxCohort(objective=objective, **fields)
     found = problem.solve("uniform" if objective == "uniform" else "column-generation")

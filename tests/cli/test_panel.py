@@ -62,6 +62,16 @@ def test_a_drawn_panel_is_one_of_the_published_ones(panel, tmp_path):
     assert parts[0][0] == parts[1][0] == pool[0] and sorted(parts[0][1:] + parts[1][1:]) == sorted(pool[1:])
 
 
+def test_a_fix_that_drops_a_row_and_a_draw(panel, tmp_path):
+    """The people of both files are those that the draw names, without the dropped one."""
+    done = panel("--thrown", "7", "--json", "--fix", "P05=")
+    assert done.exit_code == 0, done.output
+    parts = [list(csv.reader((tmp_path / f"panel-{w}.csv").open())) for w in ("selected", "remaining")]
+    chosen, others = ([row[0] for row in part[1:]] for part in parts)
+    assert json.loads(done.stdout)["members"] == ", ".join(chosen)
+    assert sorted(chosen + others) == [f"P{i:02}" for i in range(12) if i != 5]
+
+
 def test_members_stay_and_others_fill_the_places(panel):
     known = json.loads(panel("--thrown", "05", "--keep", "P00", "--drop", "P01", "--json").stdout)
     assert "P00" in known["members"] and "P01" not in known["members"]

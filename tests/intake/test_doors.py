@@ -411,10 +411,15 @@ def test_quotas_are_checked_by_themselves(folder):
         ("sex,male,10,10", "sex,female,10,10", "sex = female"),
         ("sex,male,10,10", "sex,male,11,10", "is more than max"),
         ("sex,male,10,10", "sex,male,50%,10", "50%"),
+        ("sex,male,10,10", "sex,male,10,1e999", "is too large for a number"),
     ):
         (folder / "q.csv").write_text((folder / "quotas.csv").read_text().replace(old, new))
         done = run("check", "q.csv")
         assert done.exit_code == 2 and words in done.stdout and "a table of quotas" in done.stdout
+    pd.read_csv("quotas.csv").assign(again=1).rename(columns={"again": "min"}).to_csv("q.csv", index=False)
+    for command in ("check q.csv", "panel volunteers.csv q.csv --size 20"):
+        done = run(*command.split())
+        assert done.exit_code == 2 and "is the name of 2 columns" in done.stdout
 
 
 def test_no_spreadsheet(folder):
@@ -570,3 +575,107 @@ def test_a_unit_without_outline_is_a_fault_of_a_map(tmp_path):
         _, found = read_map(tmp_path / "m.geojson", "people")
         assert [(f.row, f.column, f.value) for f in found.faults] == [(3, "geometry", "b")]
         assert "has no area" in found.faults[0].rule
+
+
+def test_each_table_of_a_release_has_a_file_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    heads = ["race", "sex", "race-sex", "a/b", "../x", "q" * 300]
+    pd.DataFrame([list(f"{i:06b}") for i in range(64)], columns=heads).to_csv("people.csv", index=False)
+    (tmp_path / "s.json").write_text(json.dumps({head: ["0", "1"] for head in heads}))
+    command = shlex.split("release people.csv --schema s.json --budget epsilon=1 -o out")
+    (tmp_path / "out" / "sex.csv").mkdir(parents=True)
+    done = run(*command)
+    assert done.exit_code == 2 and "sex.csv: it is a folder" in " ".join(done.output.split())
+    assert not (tmp_path / "people.ledger.json").exists()
+    (tmp_path / "out" / "sex.csv").rmdir()
+    assert run(*command).exit_code == 0
+    files = list((tmp_path / "out").glob("*.csv"))
+    assert len({tuple(pd.read_csv(file, comment="#").columns) for file in files}) == len(files) == 21
+    assert {file.name for file in files} >= {"race-sex.csv", "race-sex-2.csv", "a_b.csv", "_._x.csv"}
+    assert not list(tmp_path.glob("*x*"))  # nothing left the folder
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("panel panel.csv quotas.csv --size 20 --id id", "panel.csv"),
+        ("panel volunteers.csv q/plan.csv --size 20 --id id -o q/../q/plan.html", "q/plan.csv"),
+        ("panel panel-remaining.csv quotas.csv --size 20 --id id --draw", "panel-remaining.csv"),
+        ("sample drawn.csv --strata region --size 20", "drawn.csv"),
+        ("districts precincts.geojson -k 4 --map precincts.geojson", "precincts.geojson"),
+        ("districts precincts.geojson -k 4 --plan old.csv --map link.csv", "old.csv"),
+        ("fair people.html --label hired --sensitive sex --report people.html", "people.html"),
+        ("release out/sex.csv --schema schema.json --budget rho=.5 -o out", "out/sex.csv"),
+        ("release people.csv --schema schema.json --budget rho=.5 --ledger people.csv", "people.csv"),
+        ("predict policy.json applicants.csv -o applicants.csv", "applicants.csv"),
+        ("export declared.mps -o declared.mps", "declared.mps"),
+        ("certify declared.mps -o declared.mps", "declared.mps"),
+        ("compare declared.json --csv declared.json", "declared.json"),
+        ("sweep declared.json --over size=1,2 --html declared.json", "declared.json"),
+    ],
+)
+def test_no_command_writes_over_what_it_reads(command, kept, folder):
+    (folder / "q").mkdir()
+    (folder / "out").mkdir()
+    texts = {"panel.csv": "volunteers.csv", "panel-remaining.csv": "volunteers.csv", "drawn.csv": "frame.csv"}
+    texts |= {
+        "q/plan.csv": "quotas.csv",
+        "old.csv": "quotas.csv",
+        "people.html": "applicants.csv",
+        "out/sex.csv": "people.csv",
+    }
+    for name, source in texts.items():
+        (folder / name).write_bytes((folder / source).read_bytes())
+    for name in ("policy.json", "declared.mps", "declared.json"):
+        (folder / name).write_text("{}")
+    (folder / "link.csv").symlink_to("old.csv")
+    before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+    done = run(*shlex.split(command))
+    assert done.exit_code == 2 and f"the command reads {kept}; name another" in " ".join(done.output.split())
+    assert before == {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+
+
+def test_messy_maps_are_refused_in_words(tmp_path):
+    path = tmp_path / "m.geojson"
+
+    def refused(change):
+        units = {n: ("Polygon", [ring_of(at, 0, at + 1, 1, False)]) for at, n in enumerate("abc")}
+        written(path, units)
+        data = json.loads(path.read_text())
+        change(data["features"][1])
+        path.write_text(json.dumps(data))
+        return str(read_map(path, "people")[1])
+
+    for wrong in (["x"], "x", 3, []):
+        with pytest.raises(fo.DeclarationError, match="feature 1 and its properties must be objects"):
+            refused(lambda unit, wrong=wrong: unit.update(properties=wrong))
+    for ring, words in (
+        ("id", "coordinates are text, such as 'i'"),
+        ([[1], [2], [3], [1]], "of two numbers each"),
+        ([[1, 0], [2, 0], [2, 1], [1e20, 1], [1, 0]], "crosses itself"),
+    ):
+        said = refused(lambda unit, ring=ring: unit["geometry"].update(coordinates=[ring]))
+        assert said.startswith("m.geojson, row 3, column geometry: 'b'") and words in said
+    path.write_text('{"nodes": [{"id": null, "people": 3}, {"id": 1, "people": 3}], "edges": []}')
+    with pytest.raises(fo.DeclarationError, match=r"node .* has no 'id'"):
+        read_map(path, "people")
+
+
+def test_a_node_has_the_cells_that_a_fix_wrote(tmp_path):
+    """Of areas and of a graph: a text, a number among numbers, a column's new name, a name of a unit."""
+    rows = [("a", "Kent", 12, "u"), ("b", "Knet", "1,3", None), ("c", "Kent", 2.5, "v")]
+    facts = [dict(zip(("id", "county", "votes", "old"), row, strict=True)) | {"people": 5} for row in rows]
+    fixes = {"county": {"Knet": "Kent"}, "votes": {"1,3": "13"}, "old": "new", "id": {"c": "d"}}
+    shapes = [{"type": "Polygon", "coordinates": [ring_of(at, 0, at + 1, 1, False)]} for at in range(3)]
+    features = [{"properties": f, "geometry": s} for f, s in zip(facts, shapes, strict=True)]
+    edges = [{"source": "a", "target": "b"}, {"source": "b", "target": "c"}]
+    for data in ({"type": "FeatureCollection", "features": features}, {"nodes": facts, "edges": edges}):
+        (tmp_path / "m.json").write_text(json.dumps(data))
+        graph, found = read_map(tmp_path / "m.json", "people", identifier="id", fixes=fixes)
+        assert not found.faults and list(graph) == ["a", "b", "d"]
+        assert [graph.nodes[name]["county"] for name in graph] == ["Kent"] * 3
+        votes = [graph.nodes[name]["votes"] for name in graph]
+        assert votes == [12, 13, 2.5] and isinstance(votes[1], int)
+        assert [graph.nodes[name].get("new") for name in graph] == ["u", None, "v"]
+        assert not any("old" in node for _, node in graph.nodes(data=True))
+        assert {node.get("id", name) for name, node in graph.nodes(data=True)} == {"a", "b", "d"}

@@ -680,6 +680,16 @@ def test_a_missing_folder_is_named(write, tmp_path):
         getattr(plan, write)(tmp_path / "nowhere" / "plan.png")
 
 
+@pytest.mark.parametrize("names", [[" a", "b", "c ", "d"], ["GEOID", "b", "c", "d"], ["a ", "a", "c", "d"]])
+def test_a_plan_is_read_again_whatever_its_nodes_are_called(names, tmp_path):
+    graph = nx.path_graph(4)
+    nx.set_node_attributes(graph, 1, "population")
+    p = Districting(nx.relabel_nodes(graph, dict(enumerate(names))), districts=2, tolerance=0)
+    plan = Plan.from_labels(p, [0, 0, 1, 1])
+    plan.to_csv(tmp_path / "plan.csv")
+    assert Plan.from_csv(p, tmp_path / "plan.csv").assignment == plan.assignment
+
+
 def test_parallel_edges_are_one_edge_of_a_chain():
     """As documented: more of them would add spanning trees, and draw the edge more often."""
     start = {v: v // 3 for v in range(6)}

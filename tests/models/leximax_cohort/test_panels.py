@@ -345,6 +345,19 @@ def test_a_relaxation_stays_within_the_flexible_ends():
         LeximaxCohort.from_candidates(people, quotas.assign(min_flex=0), 4)
 
 
+def test_an_address_with_a_blank_part_is_a_household_of_its_own():
+    people = pd.DataFrame(
+        {
+            "street": ["", "", "Mill", "", "1 Mill", "1 mill", "a\nb", "a"],
+            "town": ["Ulm", "Ulm", "", "Mill", "Ulm", "ulm", "c", "b\nc"],
+            "sex": list("fm") * 4,
+        }
+    )
+    quotas = {"sex": {"f": (1, 2), "m": (1, 2)}}
+    p = LeximaxCohort.from_candidates(people, quotas, 3, household=["street", "town"])
+    assert p.household_rows.toarray().tolist() == [[0, 0, 0, 0, 1, 1, 0, 0]]
+
+
 def test_inclusions_exclusions_and_addresses_of_two_columns():
     people = pool().assign(street=lambda t: t.home.map("{} High St".format), zip="Z1")
     people.loc[3, "street"] = people.street[5].upper()
