@@ -676,9 +676,7 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
             f"connected: the graph is a {type(graph).__name__}; it must be a networkx graph"
         )
     if graph.is_directed():
-        raise DeclarationError(
-            "connected: the graph is directed; it must be undirected (graph.to_undirected())"
-        )
+        raise DeclarationError("connected: the graph is directed; it must be undirected: to_undirected()")
     place = {node: i for i, node in enumerate(graph.nodes)}
     if member.shape != (len(place),):
         raise DeclarationError(f"connected: member has shape {member.shape}, the graph {len(place)} nodes")

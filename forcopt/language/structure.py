@@ -353,9 +353,7 @@ class Structure:
         mark(expression.terms, used)
         gone = np.flatnonzero(used[: len(self._removed)] & self._removed)
         if gone.size:
-            raise DeclarationError(
-                f"{self.block_of(int(gone[0])).name!r} was removed from model {self.name!r}"
-            )
+            raise DeclarationError(f"{self.block_of(int(gone[0])).name!r} was removed from model {self.name}")
 
     # -- names -------------------------------------------------------------------------------------------
 

@@ -193,9 +193,7 @@ def ranging(model: Model) -> Ranging:
     solver = get_backend("highs:simplex")
     program, scaling = conditioned(solver, compile_model(model, solver.capabilities, solver.name))
     if scaling is not None:
-        raise DeclarationError(
-            "ranging needs rows and costs above 1e-5: give those that are smaller another unit"
-        )
+        raise DeclarationError("ranging needs rows and costs above 1e-5: give smaller ones another unit")
     if program.is_staged or program.is_integer or program.lazies:
         raise DeclarationError("ranging needs a continuous linear model with one objective")
     session: HighsSession = solver.session(program)  # type: ignore[assignment]

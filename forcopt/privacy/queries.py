@@ -541,9 +541,7 @@ def _fitted(given: Any, part: Statistic, parts: int) -> Any:
     covered(part.sensitivity, part.shape)
     whole = not isinstance(part, Total) or part.workload is None or (part.workload % 1 == 0).all()
     if isinstance(made, AdditiveMechanism) and made.noise.whole and not whole:
-        raise DeclarationError(
-            "the workload has numbers that are not whole, and the noise is whole: scale it"
-        )
+        raise DeclarationError("the workload has fractions, and the noise is whole: scale it")
     return made
 
 

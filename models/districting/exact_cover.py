@@ -362,12 +362,7 @@ def _search_from(listed, after, rest, best, state):  # type: ignore[no-untyped-d
 
 
 def _least_by_order(
-    listed: _Listed,
-    rest: _Rest,
-    best: Array,
-    state: _State,
-    looks: float,
-    pause: Callable[[], None] | None,
+    listed: _Listed, rest: _Rest, best: Array, state: _State, looks: float, pause: Callable[[], None] | None
 ) -> None:
     """Search for plans of few districts from each set that may be the first; see `cheapest_cover`."""
     rows = int(np.searchsorted(listed.reduced, state.room / 3, side="right"))

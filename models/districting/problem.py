@@ -541,9 +541,7 @@ class Districting(OfParts):
     def _lacking(self, node: Any, attribute: str) -> DeclarationError:
         """The error for a node without a value of an attribute."""
         if attribute in self.graph.nodes[node]:
-            return DeclarationError(
-                f"node {node!r}: {attribute} is null (None, NaN); every node needs a value"
-            )
+            return DeclarationError(f"node {node!r}: {attribute} is null (None, NaN); each node needs one")
         return DeclarationError(f"node {node!r} has no attribute {attribute!r}")
 
     @cached_property

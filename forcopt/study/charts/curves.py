@@ -130,9 +130,7 @@ def cactus(comparison: Comparison, *, measure: str = "seconds", tolerance: float
         series.append(Series(name, count, costs, "line", tips))
     note = f"{len(taken)} tests; solved means within {tolerance:g} of the best objective, relative."
     positive = bool((values[np.isfinite(values)] > 0).all())
-    return Chart(
-        "Cactus plot", "tests solved", f"{measure}, for each at most", series, log_y=positive, note=note
-    )
+    return Chart("Cactus plot", "tests solved", f"{measure}, at most", series, log_y=positive, note=note)
 
 
 def scaling(

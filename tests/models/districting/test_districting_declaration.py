@@ -547,7 +547,7 @@ def test_a_null_stops_only_what_needs_the_attribute(attribute, null, tmp_path):
     assert fo.load(tmp_path / "p.json").evaluate(plan.assignment).metrics == found.metrics
     drawn = p.ensemble(size=2, seed=0)
     assert drawn.values("cut_edges").tolist() == [1, 1]
-    says = rf"node 2: {attribute} is null \(None, NaN\); every node needs a value"
+    says = rf"node 2: {attribute} is null \(None, NaN\); each node needs one"
     for score in SCORES[attribute]:
         with pytest.raises(DeclarationError, match=says):
             drawn.values(score)
