@@ -22,7 +22,6 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.loops.certify import Certificate
 from forcopt.models.districting.bond_list import BondList, split_districts
-from forcopt.models.districting.exact_cover import has_vertex
 from forcopt.models.districting.problem import Districting
 
 _LOOKS = 20_000_000
@@ -69,11 +68,17 @@ class _Depths(NamedTuple):
 
 
 @njit(cache=True)
+def _has(words, v):  # type: ignore[no-untyped-def]
+    """Whether a set has a vertex."""
+    return bool(words[v >> 6] >> np.uint64(v & 63) & np.uint64(1))
+
+
+@njit(cache=True)
 def _rest_divides(graph, union, parts):  # type: ignore[no-untyped-def]
     """Whether the vertices outside a union form components whose weights allow `parts` districts."""
     first, ends, inside, queue = graph.first, graph.ends, graph.inside, graph.queue
     for v in range(len(inside)):
-        inside[v] = not has_vertex(union, v)
+        inside[v] = not _has(union, v)
     least, most, some = 0, 0, False
     for v in range(len(inside)):
         # The components of the vertices before v allow from `least` to `most` districts.
@@ -101,11 +106,11 @@ def _reduced_rest(graph, union):  # type: ignore[no-untyped-def]
     """The reduced cost of the vertices outside a union."""
     reduced = -graph.fee
     for v in range(len(graph.weights)):
-        if has_vertex(union, v):
+        if _has(union, v):
             continue
         reduced -= graph.prices[v]
         for a in range(graph.first[v], graph.first[v + 1]):
-            if has_vertex(union, graph.ends[a]):
+            if _has(union, graph.ends[a]):
                 reduced += graph.paid[a]
     return reduced
 

@@ -474,7 +474,7 @@ def cheapest_cover(
     bits[:-1, :n], bits[-1, :n] = sets, True
     words = _words(bits)
     state, count = _State(0, most, slack + ROUNDING), -(-len(graph.edges) // 64)
-    by_order = parts <= _FEW and len(sets) * np.searchsorted(reduced, state.room / 3) <= _PAIRS
+    by_order = parts <= _FEW and len(sets) * int(np.searchsorted(reduced, state.room / 3)) <= _PAIRS
     memory_budget().reserve(len(sets) * (144 * width + 8 * by_order * count + 4 * parts))
     boundary = np.zeros((len(sets), by_order * count), np.uint64)
     for i in range(0, len(sets) * by_order, _ROWS):
