@@ -52,11 +52,8 @@ def no_better_integers(program: Program, claim: Claim) -> Verdict:
     if found is None:
         return Confirmed()
     found = np.where(program.integer == 1, np.round(found), found)
-    if (
-        program.violation(found) > accuracy
-        or stage.value(found) > value - least / 2
-        or claim.is_cut_off(found)
-    ):
+    worse = stage.value(found) > value - least / 2
+    if worse or program.violation(found) > accuracy or claim.is_cut_off(found):
         return Confirmed()
     better = stage.sign * stage.value(found) + 0.0
     return verdict(f"a point of value {better:.6g} satisfies all rows, bounds and integers")
