@@ -41,6 +41,15 @@ def test_us_tracts_in_two_districts(shared_data, state, cut):
     assert s.status == "optimal" and s.objective == s.bound == cut
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(("state", "cut"), [("MS", 62), ("UT", 77)])
+def test_tracts_that_the_literature_left_open_stay_proved(shared_data, state, cut):
+    """A simplification once lost both, and no test was that long."""
+    graph = load_graph(shared_data / "us" / f"{state}-tract.json")
+    s = Districting(graph, graph.graph["districts"], tolerance=0.005).solve(time_limit=3600)
+    assert s.status == "optimal" and s.objective == s.bound == cut
+
+
 def test_french_departments_in_two_districts(shared_data):
     """All departments with two districts or more, cut in two: exact covers, cycles, and counts of both."""
     agreed = 0
