@@ -646,6 +646,12 @@ class Problem(Declared):
             return self._released(chosen, outcome, common.get("backend", ""), deadline)
         return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
 
+    def _kept(self, start: Any) -> tuple[Any, Status]:
+        """The decision and the status where no time was left: those of a feasible start, if there is one."""
+        if start is not None and self._evaluated(start).feasible:
+            return start, Status.FEASIBLE
+        return None, Status.LIMIT
+
     def _evaluated(self, decision: Any) -> Evaluation:
         """Evaluate a decision, and check that `evaluate` keeps its contract."""
         found: object = self.evaluate(decision)
@@ -706,8 +712,8 @@ class Problem(Declared):
             common["start"] = handles.start_at(start)
         if deadline.passed:
             message = f"{deadline.end} while the model was built"
-            kept = start if start is not None and self._evaluated(start).feasible else None
-            outcome = Outcome(kept, status=Status.LIMIT if kept is None else Status.FEASIBLE, message=message)
+            kept, status = self._kept(start)
+            outcome = Outcome(kept, status=status, message=message)
             return self._from_outcome(method, outcome, backend, deadline)
         if "on_improvement" in common:
             show = common["on_improvement"]
@@ -721,12 +727,11 @@ class Problem(Declared):
                 decision = handles.decision(result)
         except TimeoutError as error:
             status, message = Status.LIMIT, str(error)
+        solved = decision is not None
+        if status is Status.LIMIT and not solved:
+            decision, status = self._kept(start)
         evaluation = None if decision is None else self._evaluated(decision)
-        if evaluation is None and status is Status.LIMIT and start is not None:
-            known = self._evaluated(start)
-            if known.feasible:  # the solver did not come as far
-                decision, evaluation, status = start, known, Status.FEASIBLE
-        elif evaluation is not None and method.exact:
+        if evaluation is not None and method.exact and solved:
             wrong = disagreement(evaluation, result, handles, self.sense)
             if wrong and method.whole:
                 wrong += f"; only vertices of {method.name} are whole: take a backend that ends at one, "
