@@ -346,13 +346,13 @@ class BoundCertificate:
         Returns
         -------
         dict of str to BoundCertificate
-            By the names of the graphs: census tracts of Arkansas and Utah of 2010, each in four districts
-            within 0.5 % of the mean population, with optimal plans.
+            By the names of the graphs: census tracts of Arkansas, Mississippi and Utah of 2010, each in four
+            districts within 0.5 % of the mean population, with optimal plans.
 
         Examples
         --------
         >>> {name: proof.bound for name, proof in BoundCertificate.stored().items()}
-        {'AR-tract': 69, 'UT-tract': 77}
+        {'AR-tract': 69, 'MS-tract': 62, 'UT-tract': 77}
         """
         paths = sorted(Path(__file__).with_name("certificates").glob("*.json"))
         return {path.stem: cls.read(path) for path in paths}
