@@ -711,9 +711,8 @@ class Problem(Declared):
         if start is not None:
             common["start"] = handles.start_at(start)
         if deadline.passed:
-            message = f"{deadline.end} while the model was built"
             kept, status = self._kept(start)
-            outcome = Outcome(kept, status=status, message=message)
+            outcome = Outcome(kept, status=status, message=f"{deadline.end} while the model was built")
             return self._from_outcome(method, outcome, backend, deadline)
         if "on_improvement" in common:
             show = common["on_improvement"]

@@ -276,10 +276,10 @@ def _search(listed, rest, depths, above, state, budget):  # type: ignore[no-unty
 
 
 @njit(cache=True)
-def _apart(words, begin, end):  # type: ignore[no-untyped-def]
-    """For each set of a range the later sets that are disjoint from it, as bits."""
-    after = np.zeros((end - begin, (len(words) + 63) >> 6), np.uint64)
-    for i in range(begin, end):
+def _apart(words, rows):  # type: ignore[no-untyped-def]
+    """For each of the first sets the later sets that are disjoint from it, as bits."""
+    after = np.zeros((rows, (len(words) + 63) >> 6), np.uint64)
+    for i in range(rows):
         for j in range(i + 1, len(words)):
             apart = True
             for w in range(words.shape[1]):
@@ -287,7 +287,7 @@ def _apart(words, begin, end):  # type: ignore[no-untyped-def]
                     apart = False
                     break
             if apart:
-                after[i - begin, j >> 6] |= _ONE << np.uint64(j & 63)
+                after[i, j >> 6] |= _ONE << np.uint64(j & 63)
     return after
 
 
@@ -365,8 +365,7 @@ def _least_by_order(
     listed: _Listed, rest: _Rest, best: Array, state: _State, looks: float, pause: Callable[[], None] | None
 ) -> None:
     """Search for plans of few districts from each set that may be the first; see `cheapest_cover`."""
-    rows = int(np.searchsorted(listed.reduced, state.room / 3, side="right"))
-    after = _apart(listed.words, 0, rows)
+    after = _apart(listed.words, np.searchsorted(listed.reduced, state.room / 3, side="right"))
     for i in range(int(np.searchsorted(listed.reduced, state.room / (len(best) + 1), side="right"))):
         if pause is not None:
             pause()

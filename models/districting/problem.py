@@ -1259,8 +1259,11 @@ def jit_warmup(*methods: str) -> Callable[[], None]:
             from forcopt.graphs.planar_dual import PlanarDual
             from forcopt.graphs.window_cycles import WindowCycles
             from forcopt.models.districting.cycle_districts import CycleDistricts
+            from forcopt.models.districting.exact_cover import cheapest_cover
 
             arrays = problem.arrays
+            bands = np.arange(25) // 10 == np.arange(2)[:, None]  # and the last row of the grid
+            cheapest_cover(arrays, bands, np.zeros(2, np.int64), np.zeros(2), 3, 5, 10, 10**6, 1.0)
             listed = CycleDistricts(arrays, 4, 6, 5)
             list(listed.sets(4.0, arrays.weights * 0.1))
             list(listed.least_cost())
