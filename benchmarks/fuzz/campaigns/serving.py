@@ -117,7 +117,7 @@ def policy(rng: Random) -> DoorCase:
         problem = StrategicLinearClassifier(
             X=X, truth=(rng.integers(0, 3, d) / spread, 1.0), costs=2 / spread, improvable=rng.random(d) < 0.5
         )
-    made = problem.solve("enumeration" if which == 4 else None, time_limit=20).decision
+    made = problem.solve("milp" if which == 4 else None, time_limit=20).decision
     linear = which == 5
     return served(rng, made, _answers, from_pickle if linear else from_json, X, groups)
 
