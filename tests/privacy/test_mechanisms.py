@@ -259,9 +259,7 @@ def test_releases_of_different_relations_do_not_add_up():
             account.spend(release, name="x", neighbours=relation)
     assert not account.allows(changed) and account.allows(changed, ["b"])
     account.spend(changed, ["b"])
-    with pytest.raises(
-        DeclarationError, match="neighbours is 'add_remove'; 'y' is for 'substitute'"
-    ):
+    with pytest.raises(DeclarationError, match="neighbours is 'add_remove'; 'y' is for 'substitute'"):
         account.spend(changed, ["b"], name="y", neighbours="add_remove")
     with pytest.raises(DeclarationError, match="neighbours"):
         account.spend(count, neighbours="other")
