@@ -53,9 +53,7 @@ class _Text(str):
 
 def _check_private(method: Method, outcome: Outcome) -> None:
     if outcome.private and not method.private:
-        raise DeclarationError(
-            f"method {method.name!r} gave a private outcome: register it with private=True"
-        )
+        raise DeclarationError(f"method {method.name!r}: a private outcome; register it with private=True")
 
 
 def _named(value: object) -> str:

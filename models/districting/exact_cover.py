@@ -99,7 +99,7 @@ class _State(NamedTuple):
 
 
 @njit(cache=True)
-def has_vertex(words, v):  # type: ignore[no-untyped-def]
+def _has(words, v):  # type: ignore[no-untyped-def]
     """Whether a set has a vertex."""
     return bool(words[v >> 6] >> np.uint64(v & 63) & _ONE)
 
@@ -128,7 +128,7 @@ def _rest_cost(rest, left):  # type: ignore[no-untyped-def]
     """The cost of the boundary of the vertices that are left; -1 if they are no district."""
     size, people, cost, inside = 0, 0, 0, rest.inside
     for v in range(len(rest.weight)):
-        inside[v] = has_vertex(left, v)
+        inside[v] = _has(left, v)
         if inside[v]:
             size += 1
             people += rest.weight[v]
@@ -167,7 +167,7 @@ def _branch(words, depths, d, begin):  # type: ignore[no-untyped-def]
     first, second = begin, begin + max(fewest, 0)
     for j in listed[begin:end].copy():
         # The sets before j are in order: those with v up to `first`, the others up to `second`.
-        if has_vertex(words[j], v):
+        if _has(words[j], v):
             listed[first] = j
             first += 1
         else:
@@ -473,8 +473,10 @@ def cheapest_cover(
     bits[:-1, :n], bits[-1, :n] = sets, True
     words = _words(bits)
     state, count = _State(0, most, slack + ROUNDING), -(-len(graph.edges) // 64)
-    by_order = parts <= _FEW and len(sets) * int(np.searchsorted(reduced, state.room / 3)) <= _PAIRS
-    memory_budget().reserve(len(sets) * (144 * width + 8 * by_order * count + 4 * parts))
+    compared = len(sets) * int(np.searchsorted(reduced, state.room / 3, side="right"))
+    by_order = parts <= _FEW and compared <= _PAIRS
+    each = 144 * width + 8 * by_order * count + 4 * parts
+    memory_budget().reserve(len(sets) * each + by_order * compared / 8)
     boundary = np.zeros((len(sets), by_order * count), np.uint64)
     for i in range(0, len(sets) * by_order, _ROWS):
         some, crossed = sets[i : i + _ROWS], np.zeros((_ROWS, 64 * count), np.bool_)
