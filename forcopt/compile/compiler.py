@@ -386,7 +386,7 @@ class Capabilities:
         Matrix entries up to this size are read as zero, unless they are scaled; see
         `forcopt.compile.scaling`.
     reluctant : frozenset[str], optional
-        Of the kinds, those that it takes only where a bridge lacks bounds.
+        Kinds that it takes, but gets only where no bridge rewrites them for lack of bounds.
     mccormick : int, default 0
         Above 0, products are relaxed over this many pieces of the range of their first factor.
 

@@ -76,7 +76,7 @@ def cutting_planes(
             cuts = violated_constraints(model, x, tolerance, deadline)
         except TimeoutError:
             result.message = deadline.end
-        if cuts == [] or (cuts and np.array_equal(x, last)):  # rows that a solver ignores are for the checks
+        if cuts == [] or (cuts and np.array_equal(x, last)):  # it ignores its rows: the checks decide
             result.bound = bound
             return result
         if cuts is None or result.status is not Status.OPTIMAL or stopped:

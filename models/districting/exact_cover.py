@@ -23,7 +23,7 @@ _ROWS = 4096
 """Sets whose boundaries are looked for at a time."""
 
 _PAIRS = 2**30
-"""Unless more pairs of sets than this would be compared."""
+"""If more pairs of sets would be compared, the search branches on vertices instead."""
 
 _ONE = np.uint64(1)
 
@@ -324,8 +324,8 @@ def _sum_of(bits, values, most):  # type: ignore[no-untyped-def]
 def _search_from(listed, after, rest, best, state):  # type: ignore[no-untyped-def]
     """The search for plans whose first set is ``state.depth``; the others follow by reduced costs.
 
-    The last district is the rest, and costs as much as each of the others. Give the state, with the number
-    of sets looked at as its depth. A plan leaves its sets in `best`.
+    The last district is the rest of the graph; its reduced cost is at least that of each other one. Return the
+    state; its depth is the number of sets looked at. A plan leaves its sets in `best`.
     """
     first, most, room = state
     words, last_depth, looked, total = listed.words, len(best), 0, rest.weight.sum()
