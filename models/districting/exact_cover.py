@@ -324,7 +324,7 @@ def _sum_of(bits, values, most):  # type: ignore[no-untyped-def]
 def _search_from(listed, after, rest, best, state):  # type: ignore[no-untyped-def]
     """The search for plans whose first set is ``state.depth``; the others follow by reduced costs.
 
-    The last district is the rest of the graph; its reduced cost is at least that of each other one. Return the
+    The last district is the rest of the graph; its reduced cost is the largest. Return the
     state; its depth is the number of sets looked at. A plan leaves its sets in `best`.
     """
     first, most, room = state
