@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -187,7 +188,8 @@ def _added(counters: Iterable[Counter[tuple[str, str]]]) -> Counter[tuple[str, s
 def main() -> None:
     given = parser(__doc__).parse_args()
     page = Page("Proofs of integer programs", given.out, "highspy", "python-flint", note="CPU seconds.")
-    with TemporaryDirectory() as place, ProcessPoolExecutor(4) as pool:
+    alone = ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1)  # its ended children: no load
+    with TemporaryDirectory() as place, alone as pool:
         folder = Path(place)
         program = viprchk(folder)
         page.run(
