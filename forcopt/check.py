@@ -91,10 +91,10 @@ def mps_lines(path: str) -> Iterator[tuple[str, list[str]]]:
     section = ""
     for line in opened(path):
         words = line.split() if line[0] != "*" else []
-        if words and not line[0].isspace():
+        if words and section != "ENDATA" and not line[0].isspace():
             section = words.pop(0).upper()
             need(section in SECTIONS, f"section {section} is not read")
-        if words and section != "NAME":
+        if words and section not in ("NAME", "ENDATA"):
             yield section, words
 
 

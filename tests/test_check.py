@@ -183,6 +183,13 @@ def test_a_file_proves_the_optimum_of_a_model_that_is_read_again(shop):
     assert said == f"every objective is at least {c.objective}; a point attains {c.objective}; it is optimal"
 
 
+def test_what_follows_the_last_section_is_not_read(shop):
+    folder, _ = shop
+    (folder / "long.mps").write_text(MPS + "IMPORTANCES\n x 2\n" + MPS)
+    long, short = (check.read_mps(str(folder / f"{name}.mps")) for name in ("long", "shop"))
+    assert vars(long) == vars(short)
+
+
 def test_no_damaged_proof_is_accepted(shop):
     folder, _ = shop
     model, text = check.read_mps(str(folder / "shop.mps")), (folder / "shop.vipr").read_text()

@@ -453,10 +453,11 @@ def _arrays(names: list[str]) -> Iterator[tuple[str, tuple[int, ...], list[int]]
         shape = tuple(max(n) + 1 for n in zip(*found, strict=True))
         if prod(shape) == len(found) == counts[head]:
             whole[head] = shape, [found[at] for at in np.ndindex(shape)]
+    firsts = {min(places) for _, places in whole.values()}
     for place, (name, head) in enumerate(zip(names, heads, strict=True)):
         if head not in whole:
             yield name, (), [place]
-        elif place == min(whole[head][1]):
+        elif place in firsts:
             yield head, *whole[head]
 
 

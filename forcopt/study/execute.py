@@ -56,6 +56,7 @@ def execute(
             running = _one_by_one(jobs, work, show) if executor is None else _at_once(jobs, work, executor)
             try:
                 for position, run, ended in running:
+                    run = run if run.sense else replace(run, sense=jobs[position].problem.sense)
                     done[position] = run
                     if kept is not None and ended and _installed(jobs[position].backend):
                         kept.add(jobs[position], run)

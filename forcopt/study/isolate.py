@@ -83,7 +83,7 @@ def pack(job: Job, pickled: dict[int, bytes]) -> Parcel:
         raise DeclarationError(
             f"{name} cannot be sent to another process: {error}; define it in a module, or use isolate=False"
         ) from None
-    failed = job.row(Status.FAILED, "")
+    failed = job.row(Status.FAILED, "", sense="")  # that of a file is slow to read
     return Parcel(main, own, pickled[id(job.problem)], job.memory_limit, job.time_limit, failed)
 
 

@@ -253,7 +253,7 @@ class Job:
             instance=self.instance,
             method=self.method,
             status=status,
-            sense=self.problem.sense,
+            sense=known.pop("sense") if "sense" in known else self.problem.sense,
             exact=self.problem.method(self.method).exact,
             message=message,
             **{**own, **self.known, **known},
