@@ -110,7 +110,7 @@ def policy(rng: Random) -> DoorCase:
         problem = LexifairRegression(features=X, labels=target, groups=halves)
     elif which == 4:
         radii = np.zeros(len(X))
-        problem = AdaptiveRobustClassification(X.iloc[:, :2], y, radii=radii)
+        problem = AdaptiveRobustClassification(X.iloc[:, :2], y, radii=radii, norm="linf")
         X = X.iloc[:, :2]
     else:
         d, spread = X.shape[1], X.abs().max().to_numpy() + 1e-3
