@@ -17,6 +17,7 @@ import venv
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 Row = dict[str, str]
@@ -68,6 +69,14 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 def row(subject: str, ours: str, peers: str = "-", ratio: str = "-") -> Row:
     """A row of a headline."""
     return {"what": subject, "ours": ours, "peers": peers, "ratio": ratio}
+
+
+MEDIANS = "Seconds are the median of three runs, ours and those of the peers."
+
+
+def middle(act: Callable[[], Any], seconds: Callable[[Any], float] = lambda s: s.seconds) -> Any:
+    """Of three runs the one that takes the middle number of seconds."""
+    return sorted((act() for _ in range(3)), key=seconds)[1]
 
 
 class Page:
