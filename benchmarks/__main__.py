@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -93,8 +94,17 @@ def options() -> argparse.ArgumentParser:
     return made
 
 
-def main(arguments: Sequence[str], folder: Path = HERE) -> int:
+def main(arguments: Sequence[str], folder: Path = HERE, imports: Sequence[str] = ()) -> int:
     """Run what the arguments ask for, and give the exit code.
+
+    Parameters
+    ----------
+    arguments : Sequence[str]
+        Of the command line.
+    folder : Path, optional
+        Of the benchmarks.
+    imports : Sequence[str], optional
+        What ``--import`` named before the command: the commands of rows name it again.
 
     Raises
     ------
@@ -106,7 +116,7 @@ def main(arguments: Sequence[str], folder: Path = HERE) -> int:
     given = options().parse_args(arguments)
     if given.quiet:
         wait_until_quiet()
-    return _solvers(given, folder) if given.solvers else _committed(given, folder)
+    return _solvers(given, folder, imports) if given.solvers else _committed(given, folder)
 
 
 def _committed(given: argparse.Namespace, folder: Path) -> int:
@@ -168,7 +178,7 @@ def readme(folder: Path) -> str:
     return "\n".join(parts)
 
 
-def _solvers(given: argparse.Namespace, folder: Path) -> int:
+def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) -> int:
     from benchmarks.solvers.files import Chosen, choose
     from benchmarks.solvers.report import Report
     from forcopt.study.solver_benchmark import published, solver_benchmark
@@ -199,13 +209,24 @@ def _solvers(given: argparse.Namespace, folder: Path) -> int:
     )
     if source is not None:
         result = replace(result, known=published(source if source.is_dir() else source.parent))
-    report = Report(result, source, given.threads, chosen)
+    report = Report(result, _again(given, source, imports), chosen)
     print(report.text())
     if given.against is not None:
         print(report.against(given.against))
     if given.out is not None:
         report.write(given.out)
     return int(bool(result.wrong))
+
+
+def _again(given: argparse.Namespace, source: Path | None, imports: Sequence[str]) -> str:
+    """The command that makes a run again, with gaps for its instance, solver and variant."""
+    words = ["forcopt", *(word for module in imports for word in ("--import", module)), "benchmark"]
+    words += [str(source)] if source else []
+    rest = ["--threads", str(given.threads), "--time-limit", f"{given.time_limit:g}"]
+    rest += ["--memory-limit", given.memory_limit] if given.memory_limit else []
+    rest += ["--certify"] if given.certify else []
+    first, last = (shlex.join(part).replace("{", "{{").replace("}", "}}") for part in (words, rest))
+    return f"{first} {{instance}} --solvers {{backend}} --only {{variant}} {last}"
 
 
 def _tier(name: str, folder: Path) -> Path:

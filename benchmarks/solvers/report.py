@@ -38,21 +38,15 @@ class Report:
     ----------
     result : SolverBenchmark
         The runs.
-    folder : Path, optional
-        Of the models; the instance library's if None.
-    threads : int
-        Of each solver; 0 if it was left to them.
+    command : str
+        That makes a run again, with ``{instance}``, ``{backend}`` and ``{variant}``.
     chosen : Chosen, optional
         The files, with labels and with notes on what is missing.
     """
 
-    def __init__(
-        self, result: SolverBenchmark, folder: Path | None, threads: int, chosen: Chosen | None = None
-    ) -> None:
-        self.result, self.machine, self.chosen = result, machine(), chosen or Chosen({})
-        self.command = f"forcopt benchmark {shlex.quote(str(folder)) if folder else ''} {{instance}}"
-        self.command += f" --solvers '{{backend}}' --only {{variant}} --threads {threads}"
-        self.command += f" --time-limit {result.time_limit:g}"
+    def __init__(self, result: SolverBenchmark, command: str, chosen: Chosen | None = None) -> None:
+        self.result, self.command = result, command
+        self.machine, self.chosen = machine(), chosen or Chosen({})
 
     @cached_property
     def runs(self) -> DataFrame:
@@ -66,7 +60,8 @@ class Report:
         if self.chosen.labels:
             frame.insert(2, "size", names.map(self.chosen.labels).fillna(""))
         logs = [f"logs/{_log_name(row)}" for row in self.result.comparison.rows]
-        command = [self.command.format_map(row) for row in frame.to_dict("records")]
+        named = frame[["instance", "backend", "variant"]].map(shlex.quote).to_dict("records")
+        command = [self.command.format_map(row) for row in named]
         return frame.assign(log=logs, command=command)
 
     @cached_property

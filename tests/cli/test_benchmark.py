@@ -1,4 +1,6 @@
 import json
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -11,6 +13,7 @@ import forcopt as fo
 from benchmarks.__main__ import configured, main, readme
 from benchmarks.history import record
 from benchmarks.solvers.rules import ranking, shifted_geometric_mean, wins
+from forcopt.backends import registry
 from forcopt.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,3 +281,23 @@ def test_load_is_of_other_processes(shared, tmp_path):
     finally:
         busy.kill()
         busy.wait()
+
+
+def test_a_solver_of_a_file_is_imported_by_the_processes_of_its_runs(files, tmp_path, monkeypatch):
+    text = (ROOT / "docs" / "solvers.md").read_text()
+    own = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "class Mine" in block)
+    folder = tmp_path / "a solver's"
+    folder.mkdir()
+    (folder / "mine.py").write_text(own)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(registry, "_BACKENDS", registry.backends())
+    out, limits = tmp_path / "out", ["--memory-limit", "4 GB", "--time-limit", "20"]
+    words = [str(files), "plan", "--solvers", "highs,mine", *limits, "--certify", "--out", str(out)]
+    first = ["--import", str(folder / "mine.py"), "benchmark"]
+    run = CliRunner().invoke(app, [*first, *words])
+    assert run.exit_code == 0, run.output
+    told = json.loads((out / "results.json").read_text())["runs"]
+    assert {(row["backend"], row["status"]) for row in told} == {("highs", "optimal"), ("mine", "optimal")}
+    again = shlex.split(told[1]["command"])
+    rest = ["--only", "0,0", "--threads", "1", "--time-limit", "20", "--memory-limit", "4 GB", "--certify"]
+    assert again == ["forcopt", *first, str(files), "plan", "--solvers", told[1]["backend"], *rest]
