@@ -17,7 +17,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -181,7 +180,9 @@ def readme(folder: Path) -> str:
 def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) -> int:
     from benchmarks.solvers.files import Chosen, choose
     from benchmarks.solvers.report import Report
-    from forcopt.study.solver_benchmark import published, solver_benchmark
+    from benchmarks.solvers.solve import solved_where_able
+    from forcopt.study.comparison import Comparison
+    from forcopt.study.solver_benchmark import SolverBenchmark, published, solver_benchmark
 
     names = list(given.names)
     source = _tier(given.tier, folder) if given.tier else None
@@ -195,20 +196,15 @@ def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) ->
     for note in chosen.notes:
         print(note, file=sys.stderr)
     seeds, orders = _variant(given.only) if given.only else (given.seeds, given.permutations)
-    result = solver_benchmark(
-        configured(given.solvers, given.options),
-        None if source is None else chosen.problems,
-        instances=names,
-        seeds=seeds,
-        orders=orders,
-        threads=given.threads or None,
-        time_limit=given.time_limit,
-        memory_limit=given.memory_limit,
-        certify=given.certify,
-        store=given.store,
-    )
-    if source is not None:
-        result = replace(result, known=published(source if source.is_dir() else source.parent))
+    how = {"seeds": seeds, "orders": orders, "threads": given.threads or None}
+    how |= {name: getattr(given, name) for name in ("time_limit", "memory_limit", "certify", "store")}
+    solvers = configured(given.solvers, given.options)
+    if source is None:
+        result = solver_benchmark(solvers, instances=names, **how)
+    else:
+        rows, problems = solved_where_able(solvers, chosen, names, how)
+        known = published(source if source.is_dir() else source.parent)
+        result = SolverBenchmark(Comparison(rows, problems), known, given.time_limit)
     report = Report(result, _again(given, source, imports), chosen)
     print(report.text())
     if given.against is not None:

@@ -14,8 +14,9 @@ import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.solvers.files import Chosen
+from benchmarks.solvers.kinds import UNKNOWN, able
 from benchmarks.solvers.pictures import drawing, profile
-from benchmarks.solvers.rules import ranking, shifted_geometric_mean, wins
+from benchmarks.solvers.rules import classes, integrals, ranking, shifted_geometric_mean, wins, with_integrals
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,7 +29,7 @@ CAVEAT = (
     "the best one (Gould and Scott 2016): compare pairs, or leave the best out and draw it again."
 )
 
-PARTS = ["compile", "call", "solver", "checks", "cpu", "wall"]
+PARTS = ["build", "compile", "call", "solver", "checks", "cpu", "wall"]
 
 
 class Report:
@@ -54,12 +55,18 @@ class Report:
 
         Conic models are classes of their own: a solver without cones is still ranked on the others.
         """
-        frame = self.result.frame
+        rows = self.result.comparison.rows
+        frame = with_integrals(self.result.frame, rows, self.result.known, self.result.time_limit)
         names = frame["instance"]
+        untold = frame["class"] == UNKNOWN
+        frame.loc[untold, "class"] = names[untold].map(self.chosen.kind)
+        silent = [row.columns is None for row in rows]  # killed before it told the size: it refuses nothing
+        unable = [not able(*pair, sure=False) for pair in zip(frame["backend"], frame["class"], strict=True)]
+        frame["refused"] |= np.logical_and(silent, unable)
         frame["class"] = np.where(names.map(self.chosen.conic), "conic " + frame["class"], frame["class"])
         if self.chosen.labels:
             frame.insert(2, "size", names.map(self.chosen.labels).fillna(""))
-        logs = [f"logs/{_log_name(row)}" for row in self.result.comparison.rows]
+        logs = [f"logs/{_log_name(row)}" for row in rows]
         named = frame[["instance", "backend", "variant"]].map(shlex.quote).to_dict("records")
         command = [self.command.format_map(row) for row in named]
         return frame.assign(log=logs, command=command)
@@ -76,14 +83,15 @@ class Report:
 
     @cached_property
     def spent(self) -> DataFrame:
-        """The seconds of each solver: our compiling, the call, its own clock, our checks, processor, all."""
-        return self.runs.groupby("backend")[PARTS].sum().reset_index()
+        """The seconds of each solver: our reading and compiling, the call, its own clock, our checks, the
+        processor, all; and the most memory that one of its processes held."""
+        groups = self.runs.groupby("backend")
+        return groups[PARTS].sum().assign(**{"peak MB": groups["peak_memory"].max() / 1e6}).reset_index()
 
     @cached_property
     def integrals(self) -> DataFrame:
-        """The mean primal integral and gap integral of each solver that reports improvements."""
-        means = self.runs.groupby("backend")[["primal integral", "gap integral"]].mean()
-        return means.dropna(how="all").reset_index()
+        """See `benchmarks.solvers.rules.integrals`."""
+        return integrals(self.runs)
 
     @cached_property
     def sizes(self) -> DataFrame:
@@ -103,6 +111,8 @@ class Report:
         lines = [
             f"{name} cannot take {n} instances; it is left out of their class" for name, n in refused.items()
         ]
+        unknown = self.runs.loc[self.runs["class"].str.endswith(UNKNOWN), "instance"].unique()
+        lines += [f"{name}: no run and no file tells its size; it is in no class" for name in unknown]
         lines += [f"wrong: {claim}" for claim in self.result.wrong]
         return "\n\n".join([*parts, "\n".join([CAVEAT, *lines])])
 
@@ -155,13 +165,16 @@ class Report:
             for title, table in titles.items()
             if not table.empty
         }
-        picture = drawing(profile(self.runs, self.result.time_limit))
+        pictures = "".join(
+            f"<h3>{kind}</h3>{drawing(profile(own, self.result.time_limit), f'Performance profile, {kind}')}"
+            for kind, own in classes(self.runs)
+        )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.chosen.notes)
         return (
             "<!doctype html><meta charset=utf-8><title>Solvers</title>"
             "<style>td,th{padding:.2em .8em}table{border-collapse:collapse}.bad{color:#a00}</style>"
             f"<h1>Solvers</h1>{notes}{''.join(tables.values())}"
-            f"<h2>Performance profile</h2>{picture}<p>{CAVEAT}</p>"
+            f"<h2>Performance profiles</h2>{pictures}<p>{CAVEAT}</p>"
             f"<h2>Wrong claims</h2><p>{wrong}</p><h2>Instances</h2>{self._instances()}"
             "<p>The title of a cell is the command that runs it again. <a href=runs.html>Sortable, with "
             "charts</a>, <a href=runs.csv>CSV</a>, <a href=results.json>JSON</a>, <a href=logs>logs</a></p>"

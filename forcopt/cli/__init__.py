@@ -108,7 +108,7 @@ def _root(
 
 
 def _import(module: str) -> None:
-    """Import a module by its name, or a file by its path; its folder is searched, by processes of runs, too."""
+    """Import a module by its name, or a file by its path; processes of runs find it in its folder."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(module)))
     try:
         if not module.endswith(".py"):

@@ -9,9 +9,8 @@ import forcopt as fo
 from forcopt.backends import registry
 from forcopt.backends.highs import Highs
 from forcopt.backends.registry import backends
-from forcopt.clock import Improvement
 from forcopt.study.library import ModelFile
-from forcopt.study.solver_benchmark import Known, integral, published, solver_benchmark
+from forcopt.study.solver_benchmark import Known, published, solver_benchmark
 
 
 @pytest.fixture
@@ -184,11 +183,3 @@ def test_a_backend_with_options():
         m.solve("highs[presolve]")
     with pytest.raises(ValueError, match="backend"):
         m.solve("hihgs[presolve=off]")
-
-
-def test_integrals_of_the_gap():
-    steps = [Improvement(1.0, 20.0, -5.0), Improvement(3.0, 10.0, 10.0)]
-    assert integral(steps, 4.0, 10.0) == pytest.approx(0.5)
-    assert integral(steps, 4.0, 10.0, "bound") == pytest.approx(0.75)  # a bound of the other sign: gap 1
-    assert np.isnan(integral([], 4.0, 10.0)) and np.isnan(integral(steps, 4.0, np.nan))
-    assert integral([Improvement(9.0, 10.0, 10.0)], 4.0, 10.0) == 1.0
