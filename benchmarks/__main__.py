@@ -18,13 +18,16 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import copy
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import forcopt as fo
 from benchmarks.history import QUIET, record
 from benchmarks.machine import wait_until_quiet
-from forcopt.errors import DeclarationError, ForcoptError, unknown
+from forcopt.backends import get_backend
+from forcopt.errors import BackendError, DeclarationError, ForcoptError, UnknownNameError, unknown
 
 HERE = Path(__file__).resolve().parent
 
@@ -44,6 +47,9 @@ Solvers on files: `forcopt benchmark FOLDER --solvers highs,scip --seeds 3 --per
 ranks them by their own clocks; [docs/solvers.md](../docs/solvers.md) has the rules. No machine with a
 graphics card was at hand: solvers for them, cuOpt and cuPDLPx, are not in the tables.
 """
+
+OPTIONS_LIMIT = 10.0
+"""Seconds for the model on which options are tried."""
 
 FIRST = ("honesty", "solvers")
 """Headlines at the top of the page: what the library finds in solvers."""
@@ -89,7 +95,12 @@ def options() -> argparse.ArgumentParser:
         "--store", type=Path, metavar="FILE.sqlite", help="keep each run; one that is there is not repeated"
     )
     solvers("--out", type=Path, metavar="FOLDER", help="for tables, pages and logs")
-    solvers("--against", type=Path, metavar="results.json", help="say what changed since")
+    solvers(
+        "--against",
+        type=Path,
+        metavar="results.json",
+        help="say what changed since; exit code 1 if it is worse",
+    )
     return made
 
 
@@ -199,6 +210,7 @@ def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) ->
     how = {"seeds": seeds, "orders": orders, "threads": given.threads or None}
     how |= {name: getattr(given, name) for name in ("time_limit", "memory_limit", "certify", "store")}
     solvers = configured(given.solvers, given.options)
+    check_options(solvers)
     if source is None:
         result = solver_benchmark(solvers, instances=names, **how)
     else:
@@ -207,11 +219,13 @@ def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) ->
         result = SolverBenchmark(Comparison(rows, problems), known, given.time_limit)
     report = Report(result, _again(given, source, imports), chosen)
     print(report.text())
+    worse = False
     if given.against is not None:
-        print(report.against(given.against))
+        text, worse = report.against(given.against)
+        print(text)
     if given.out is not None:
         report.write(given.out)
-    return int(bool(result.wrong))
+    return int(bool(result.wrong or report.failures or worse))
 
 
 def _again(given: argparse.Namespace, source: Path | None, imports: Sequence[str]) -> str:
@@ -229,6 +243,9 @@ def _tier(name: str, folder: Path) -> Path:
     models = folder / "instances" / "tiers" / name
     if not (models / "features.csv").exists():  # it is written last
         subprocess.run([sys.executable, str(folder / "instances" / "tiers.py"), "--write", name], check=True)
+    committed = folder / "instances" / f"known-{name}.solu"  # of the tier as it is drawn everywhere
+    if committed.exists():
+        copy(committed, models / "known.solu")
     return models
 
 
@@ -250,17 +267,43 @@ def configured(solvers: str, options: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> configured("highs,scip,highs[presolve=off]", ["highs:simplex_scale_strategy=0"])
-    ['highs[simplex_scale_strategy=0]', 'scip', 'highs[presolve=off]']
+    >>> configured("highs,scip,highs[presolve=off]", ["highs:simplex_scale_strategy=0", "highs:parallel=on"])
+    ['highs[simplex_scale_strategy=0,parallel=on]', 'scip', 'highs[presolve=off]']
     """
-    found = re.split(r",(?![^\[]*\])", solvers)
+    given = re.split(r",(?![^\[]*\])", solvers)
+    found = list(given)
     for text in options:
         solver, _, setting = text.rpartition(":")
-        if solver not in found:
-            raise unknown("solver in --options", solver, found)
-        more = f"{solver[:-1]},{setting}]" if solver.endswith("]") else f"{solver}[{setting}]"
-        found = [more if name == solver else name for name in found]
+        own = given if solver in given else found  # as it was given, or with the options before this one
+        if solver not in own:
+            raise unknown("solver in --options", solver, given)
+        for at, name in enumerate(own):
+            if name == solver:
+                more = found[at]
+                found[at] = f"{more[:-1]},{setting}]" if more.endswith("]") else f"{more}[{setting}]"
     return found
+
+
+def check_options(solvers: Sequence[str]) -> None:
+    """Try solvers that have options on a model of two columns.
+
+    Raises
+    ------
+    UnknownNameError
+        For an option that a solver refuses.
+    """
+    for name in solvers:
+        if not name.endswith("]"):
+            continue
+        m = fo.Model("options")
+        x = m.variable("x", 2, lower=0, upper=1, integer=get_backend(name).capabilities.only_integer)
+        m.subject_to(x.sum() >= 1)
+        m.minimize(x[0] + 2 * x[1])
+        try:
+            m.solve(name, time_limit=OPTIONS_LIMIT)
+        except BackendError as error:
+            if "refuses" in str(error):
+                raise UnknownNameError(f"solver {name!r}: {error}") from None
 
 
 if __name__ == "__main__":

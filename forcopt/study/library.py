@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cache, lru_cache
 from importlib import import_module, resources
@@ -16,7 +17,7 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, require, similar, unknown
+from forcopt.errors import DeclarationError, ForcoptError, require, similar, unknown
 from forcopt.instance import Instance
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
@@ -83,8 +84,10 @@ class ModelFile(Problem):
 
     @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
-        """As in the file."""
-        return "max" if _model(self.path, self.sha256, self.order)[3] else "min"
+        """As in the file; ``min`` for one that cannot be read, which its run says."""
+        with suppress(ForcoptError):
+            return "max" if _model(self.path, self.sha256, self.order)[3] else "min"
+        return "min"
 
     def evaluate(self, decision: Values | Array) -> Evaluation:
         """Evaluate values of the columns."""

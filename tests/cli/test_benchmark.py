@@ -112,8 +112,44 @@ def test_options_go_to_their_solver():
         "highs[a=1,b=2]",
         "scip[c=3,d=4]",
     ]
+    assert configured("highs,scip,highs[a=1]", ["highs:b=2", "highs:c=3"]) == [
+        "highs[b=2,c=3]",
+        "scip",
+        "highs[a=1]",
+    ]
     with pytest.raises(ValueError, match="did you mean 'scip'"):
         configured("scip", ["scp:c=3"])
+
+
+@pytest.mark.parametrize("name", ["highs", "scip", "cp-sat", "glop"])
+def test_an_option_that_a_solver_does_not_have_is_refused_before_anything_runs(name, files, monkeypatch):
+    asked = []
+    monkeypatch.setattr("benchmarks.solvers.solve.solver_benchmark", lambda *a, **k: asked.append(a))
+    with pytest.raises(fo.UnknownNameError, match=f"solver '{name}.nope=1.': .* refuses .*nope"):
+        main([str(files), "--solvers", name, "--options", f"{name}:nope=1"])
+    assert not asked
+
+
+def test_failed_runs_are_listed_and_end_with_an_error(files, capsys, tmp_path):
+    (files / "broken.mps").write_text("no model")
+    assert main([str(files), "--solvers", "highs", "--out", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr().out
+    assert "highs: 1 run failed: " in told and "broken.mps" in told
+    assert "highs: 1 run failed: " in (tmp_path / "out" / "report.html").read_text()
+    assert "Empty DataFrame" not in told and "losses" not in told  # a solver alone has no pair
+
+
+def test_a_tier_brings_its_published_optima(tmp_path, monkeypatch, capsys):
+    tier = tmp_path / "instances" / "tiers" / "seconds"
+    tier.mkdir(parents=True)
+    m = fo.Model("plan")
+    x = m.variable("x", lower=0, upper=3)
+    m.maximize(x)
+    m.write(tier / "plan-0.mps.gz")
+    (tier / "features.csv").write_text("name,rows,columns,integers\nplan-0,0,1,0\n")
+    (tmp_path / "instances" / "known-seconds.solu").write_text("=opt= plan-0 2.0\n")
+    assert main(["--tier", "seconds", "--solvers", "highs"], tmp_path) == 1
+    assert "wrong: plan-0: " in capsys.readouterr().out
 
 
 def runs(**seconds):

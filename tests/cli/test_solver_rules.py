@@ -172,3 +172,34 @@ def test_mean_integrals_are_over_the_runs_that_all_solvers_have():
     table = integrals(report(*rows).runs).set_index("backend")
     assert table["runs"].tolist() == [1, 1] and set(table["class"]) == {"mixed"}
     assert table["primal integral"].tolist() == pytest.approx([0.1, 0.1])
+
+
+def test_what_changed_since_older_results(tmp_path):
+    old = [run("a", "highs", objective=1.0), run("b", "highs", objective=1.0, seconds=0.8)]
+    old += [run("c", "highs", objective=2.0), run("gone", "highs", objective=1.0)]
+    report(*old).write(tmp_path)
+    told, worse = report(*old).against(tmp_path / "results.json")
+    assert told == "highs  -> : 4 runs in both; solved 4 -> 4; mean 0.948 -> 0.948 s" and not worse
+    new = [run("a", "highs", Status.LIMIT), run("b", "highs", objective=1.0, seconds=2.0)]
+    new += [run("c", "highs", objective=2.0), run("new", "highs", objective=1.0)]
+    told, worse = report(*new, known={"c": Known(Status.OPTIMAL, 3.0)}, limit=4.0).against(
+        tmp_path / "results.json"
+    )
+    assert worse and "worse: 2 runs" in told and "time limit: 5 -> 4 s" in told
+    assert "added: new" in told and "dropped: gone" in told
+    assert "a (0,0): optimal -> limit; worse" in told and "b (0,0): 0.800 -> 2.000 s" in told
+    assert "c (0,0): a new wrong claim; worse" in told
+    slower = [replace(row, seconds=2 * row.seconds + 0.5) for row in old]
+    assert not report(*slower).against(tmp_path / "results.json")[1]
+    told, worse = report(run("d", "highs", objective=1.0)).against(tmp_path / "results.json")
+    assert "no run is also in" in told and not worse
+
+
+def test_a_regression_ends_with_an_error(folder, tmp_path, capsys):
+    words = [str(folder), "plan", "--solvers", "highs"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    path = tmp_path / "out" / "results.json"
+    (folder / "all.solu").write_text("=opt= plan 3.0\n")
+    path.write_text(path.read_text())
+    assert main([*words, "--against", str(path)]) == 1
+    assert "plan (0,0): a new wrong claim; worse" in capsys.readouterr().out
