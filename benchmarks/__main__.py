@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import forcopt as fo
 from benchmarks.history import QUIET, record
 from benchmarks.machine import wait_until_quiet
+from benchmarks.report import QUIET_ASKED
 from forcopt.backends import get_backend
 from forcopt.errors import BackendError, DeclarationError, ForcoptError, UnknownNameError, unknown
 
@@ -41,7 +43,8 @@ This page compares this library with its peers. Each table names its versions, m
 A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and this library
 in one run, and writes only beside FILE (`benchmarks/report.py` helps). It writes its main rows to
 `headline.json`: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `what` (the
-measurement), `ours`, `peers` and `ratio`.
+measurement), `ours`, `peers` and `ratio`. With `--quiet` a benchmark waits for a load below .5, and a run
+during which other processes kept more than one core busy gives an error and no `headline.json`.
 
 Solvers on files: `forcopt benchmark FOLDER --solvers highs,scip --seeds 3 --permutations 2 --out results`
 ranks them by their own clocks; [docs/solvers.md](../docs/solvers.md) has the rules. No machine with a
@@ -70,7 +73,7 @@ def options() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="a short run; shown, not written")
     add("--list", action="store_true", dest="listed", help="list the benchmarks")
     add("--page", action="store_true", help="only write benchmarks/README.md anew")
-    add("--quiet", action="store_true", help="wait for a load below .5 before each; refuse to run without")
+    add("--quiet", action="store_true", help="a load below .5 before each, or none is run; below 1 during it")
     solvers = made.add_argument_group("solvers on files").add_argument
     solvers(
         "--solvers", "-b", metavar="A,B[OPTION=VALUE]", help="these, such as highs,scip,highs[presolve=off]"
@@ -142,7 +145,7 @@ def _committed(given: argparse.Namespace, folder: Path) -> int:
         if given.quiet:
             wait_until_quiet()
         print(f"== {name}", file=sys.stderr, flush=True)
-        if not _run(found[name], given.quick):
+        if not _run(found[name], given.quick, given.quiet):
             failed.append(name)
     if not given.quick:
         record(folder)
@@ -152,12 +155,13 @@ def _committed(given: argparse.Namespace, folder: Path) -> int:
     return int(bool(failed))
 
 
-def _run(script: Path, quick: bool) -> bool:
+def _run(script: Path, quick: bool, quiet: bool) -> bool:
     """Run a benchmark; the files of a short run are shown and thrown away."""
+    variables = os.environ | ({QUIET_ASKED: "1"} if quiet else {})
     with TemporaryDirectory() as short:
         out = Path(short if quick else script.parent) / "results.md"
         command = [sys.executable, str(script), "--out", str(out), *(["--quick"] if quick else [])]
-        ended = subprocess.run(command, check=False).returncode
+        ended = subprocess.run(command, check=False, env=variables).returncode
         for page in sorted(Path(short).glob("*.md")):
             print(page.read_text(encoding="utf-8"))
     return ended == 0

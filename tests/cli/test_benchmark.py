@@ -239,6 +239,30 @@ def test_a_page_tells_how_much_others_computed(shared, tmp_path, monkeypatch):
     assert told["rows"] == [{"what": "a", "ours": "1 s", "peers": "-", "ratio": "-"}]
 
 
+@pytest.mark.parametrize(("asked", "load", "written"), [("1", 1.2, False), ("1", 0.9, True), ("", 1.2, True)])
+def test_a_headline_of_a_loud_run_is_not_written(shared, tmp_path, monkeypatch, asked, load, written):
+    from benchmarks.report import QUIET_ASKED, Page, row
+
+    monkeypatch.setenv(QUIET_ASKED, asked)
+    monkeypatch.setattr("benchmarks.report.Others.load", lambda self: load)
+    page = Page("Test", tmp_path / "results.md")
+    if written:
+        page.headline([row("a", "1 s")])
+    else:
+        with pytest.raises(SystemExit, match=r"headline\.json is not written: .* was 1\.20 .* at most 1"):
+            page.headline([row("a", "1 s")])
+    assert (tmp_path / "headline.json").exists() == written
+
+
+def test_runs_of_quiet_benchmarks_are_told_so(checkout, monkeypatch):
+    from benchmarks.report import QUIET_ASKED
+
+    monkeypatch.setattr("benchmarks.machine.load", lambda: 0.0)
+    told = RUN + f"\nimport os\nassert os.environ.get({QUIET_ASKED!r})\n"
+    Path("benchmarks/good/run.py").write_text(told)
+    assert checkout("good") == 1 and checkout("good", "--quiet") == 0
+
+
 def test_data_that_is_missing_is_an_error(shared):
     from benchmarks.report import data
 
