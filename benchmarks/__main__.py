@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import forcopt as fo
 from benchmarks.history import QUIET, record
-from benchmarks.machine import wait_until_quiet
+from benchmarks.machine import now, wait_until_quiet
 from benchmarks.report import QUIET_ASKED
 from forcopt.backends import get_backend
 from forcopt.errors import BackendError, DeclarationError, ForcoptError, UnknownNameError, unknown
@@ -107,7 +107,7 @@ def options() -> argparse.ArgumentParser:
     return made
 
 
-def main(arguments: Sequence[str], folder: Path = HERE, imports: Sequence[str] = ()) -> int:
+def main(arguments: Sequence[str], folder: Path = HERE, imports: Sequence[str] | None = None) -> int:
     """Run what the arguments ask for, and give the exit code.
 
     Parameters
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str], folder: Path = HERE, imports: Sequence[str] =
     given = options().parse_args(arguments)
     if given.quiet:
         wait_until_quiet()
-    return _solvers(given, folder, imports) if given.solvers else _committed(given, folder)
+    return _solvers(given, folder, imports or ()) if given.solvers else _committed(given, folder)
 
 
 def _committed(given: argparse.Namespace, folder: Path) -> int:
@@ -199,7 +199,7 @@ def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) ->
     from forcopt.study.comparison import Comparison
     from forcopt.study.solver_benchmark import SolverBenchmark, published, solver_benchmark
 
-    names = list(given.names)
+    names, load = list(given.names), now()
     source = _tier(given.tier, folder) if given.tier else None
     if source is None and names and (Path(names[0]).is_dir() or Path(names[0]).suffix in (".yaml", ".yml")):
         source = Path(names.pop(0))
@@ -221,7 +221,7 @@ def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) ->
         rows, problems = solved_where_able(solvers, chosen, names, how)
         known = published(source if source.is_dir() else source.parent)
         result = SolverBenchmark(Comparison(rows, problems), known, given.time_limit)
-    report = Report(result, _again(given, source, imports), chosen)
+    report = Report(result, _again(given, source, imports), chosen, load)
     print(report.text())
     worse = False
     if given.against is not None:

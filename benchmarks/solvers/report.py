@@ -46,11 +46,19 @@ class Report:
         That makes a run again, with ``{instance}``, ``{backend}`` and ``{variant}``.
     chosen : Chosen, optional
         The files, with labels and with notes on what is missing.
+    load : float, optional
+        Of the machine when the runs began.
     """
 
-    def __init__(self, result: SolverBenchmark, command: str, chosen: Chosen | None = None) -> None:
+    def __init__(
+        self,
+        result: SolverBenchmark,
+        command: str,
+        chosen: Chosen | None = None,
+        load: float | None = None,
+    ) -> None:
         self.result, self.command = result, command
-        self.machine, self.chosen = machine(), chosen or Chosen({})
+        self.machine, self.chosen = machine(load), chosen or Chosen({})
 
     @cached_property
     def runs(self) -> DataFrame:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, ForcoptError, require, similar, unknown
@@ -76,6 +76,16 @@ class ModelFile(Problem):
             raise DeclarationError(f"{self.path} is not the file whose sha256 is {self.sha256}")
         object.__setattr__(self, "sha256", found)
         return self
+
+    _made: tuple[Model, Handles] | None = PrivateAttr(None)
+
+    def _read_before(self) -> None:
+        self._made = super().formulate()
+
+    def formulate(self, method: str | None = None, **options: Any) -> tuple[Model, Handles]:
+        """See `Problem.formulate`."""
+        made, self._made = self._made, None
+        return made or super().formulate(method, **options)
 
     @property
     def _model_name(self) -> str:

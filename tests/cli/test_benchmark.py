@@ -86,6 +86,11 @@ def files(tmp_path):
     return tmp_path
 
 
+def solved(told):
+    """The runs of results.json that are solved."""
+    return [row for row in told["runs"] if row["solved"]]
+
+
 def test_solvers_are_ranked_from_the_command_line(files, capsys, tmp_path):
     out, store = tmp_path / "out", tmp_path / "runs.sqlite"
     words = [str(files), "--solvers", "highs,glop", "--seeds", "2", "--store", str(store), "--out", str(out)]
@@ -93,7 +98,12 @@ def test_solvers_are_ranked_from_the_command_line(files, capsys, tmp_path):
     assert run.exit_code == 0, run.output
     told = json.loads((out / "results.json").read_text())
     assert {row["backend"] for row in told["runs"]} == {"highs[presolve=off]", "glop"}
-    assert told["machine"]["processor"] and "highspy" in told["machine"]["versions"]
+    assert (
+        told["machine"]["load"].count(" at the ") == 2
+        and told["machine"]["processor"]
+        and "highspy" in told["machine"]["versions"]
+    )
+    assert "  build" in run.output and "peak MB" in run.output and all(r["build"] >= 0 for r in solved(told))
     assert "Gould and Scott" in (out / "report.html").read_text() and "glop cannot take 1" in run.output
     assert len(list((out / "logs").iterdir())) == len(told["runs"]) == 2 * 2 * 2
     again = told["runs"][0]["command"].split()[2:]  # a row is made again by its command
