@@ -212,6 +212,21 @@ def test_the_committed_page_is_that_of_the_committed_headlines():
         assert all(set(row) == {"what", "ours", "peers", "ratio"} for row in told["rows"])
 
 
+def test_the_front_page_has_the_figures_of_the_headlines():
+    def rows(name):
+        return json.loads((ROOT / "benchmarks" / name / "headline.json").read_text())["rows"]
+
+    text = " ".join((ROOT / "docs" / "index.md").read_text().split())
+    lies = rows("honesty")[0]
+    models, solvers = re.findall(r"\d+", lies["what"])
+    assert f"On {models} small models" in text and f" {solvers} solvers and versions" in text
+    assert f"gave {lies['peers'].split()[0]} wrong answers" in text
+    tree = next(row for row in rows("census_release") if row["what"].startswith("49,792 units, real"))
+    ours, peer = (float(re.search(r"([\d.]+) s", tree[key])[1]) for key in ("ours", "peers"))
+    assert f"in {ours:.2g} s. An interior-point solver through cvxpy takes {peer:.2g} s" in text
+    assert f"and {len(list((ROOT / 'benchmarks').glob('*/headline.json'))) - 2} more such tables" in text
+
+
 def folders():
     """Those of benchmarks/ that hold a benchmark."""
     return sorted({path.parent.name for path in (ROOT / "benchmarks").glob("*/run.py")})
