@@ -91,7 +91,9 @@ def test_a_solver_is_not_asked_what_it_certainly_refuses(folder, capsys, monkeyp
     monkeypatch.setattr(
         solve,
         "solver_benchmark",
-        lambda group, own, **how: asked.append((group, list(own))) or honest(group, own, **how),
+        lambda group, own, **how: (
+            asked.append((group, list(own))) or honest(group, own, isolate=False, **how)
+        ),
     )
     words = ["--solvers", "glop,cp-sat,highs", "--permutations", "2", "--out", str(folder / "out")]
     assert main([str(folder), "--time-limit", "20", *words]) == 0
