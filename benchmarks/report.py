@@ -20,6 +20,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+QUIET = 1.0
+"""Load by other processes: a headline measured at a higher one is not for comparing."""
+
+QUIET_ASKED = "BENCHMARK_QUIET"
+"""The environment variable that refuses such a headline."""
+
 Row = dict[str, str]
 Part = Callable[[bool], tuple[str, list[Row]]]
 """Given whether to be quick: a section in Markdown, and its rows of the headline."""
@@ -110,7 +116,18 @@ class Page:
         )
 
     def headline(self, rows: list[Row], title: str = "") -> None:
-        """Write what the page of all benchmarks says of this one."""
+        """Write what the page of all benchmarks says of this one.
+
+        Raises
+        ------
+        SystemExit
+            If `QUIET_ASKED` is set, as ``forcopt benchmark --quiet`` does, and the load was above `QUIET`.
+        """
+        if os.environ.get(QUIET_ASKED) and (load := self.others.load()) > QUIET:
+            raise SystemExit(
+                f"error: {self.out.with_name('headline.json')} is not written: the load by other processes "
+                f"was {load:.2f} during the run; --quiet asks for at most {QUIET:g}"
+            )
         told = {
             "title": title or self.title,
             "conditions": f"{self.conditions()} {self.note}".strip(),
