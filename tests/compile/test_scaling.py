@@ -120,3 +120,15 @@ def test_multipliers_of_small_cones_prove_the_optimum():
     s = m.solve("clarabel")
     assert s.objective == pytest.approx(4, abs=1e-4)
     assert float(s.certify().bound) == pytest.approx(4, abs=1e-3)
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_leximin_of_values_that_solvers_cannot_tell_apart_is_refused(integer):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=10, integer=integer)
+    m.subject_to(x[0] + 2 * x[1] <= 9)
+    m.leximin(1e-8 * x)
+    with pytest.raises(fo.UnsupportedError, match="multiply all by"):
+        m.solve("highs")
+    m.leximin(2.0**27 * (1e-8 * x))
+    assert m.solve("highs")[x].tolist() == pytest.approx([3, 3])
