@@ -9,12 +9,13 @@ the inequality are sought among all connected sets. All of it is in integers, so
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, generator
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
 from forcopt.data.graphs import grid
@@ -37,8 +38,14 @@ _TREES = 8
 _JOINS, _BELOW = 50, 2
 """One in this number of pairs that no tree divides is joined, if the clusters are that few below the most."""
 
-_STEPS, _PATIENCE = 500, 200
-"""Steps between two looks at the clock, and how often these may pass without a better clustering."""
+_STEPS, _STUCK = 500, 40
+"""Steps between two looks at the clock, and how often these may pass before a chain begins anew."""
+
+_PATIENCE, _LONG = 200, 1000
+"""Looks without a better clustering, before the linear bound and after a choice."""
+
+_SHARE = 1 / 2
+"""The linear bound takes at most this share of the time that is left; so does each choice after it."""
 
 _BOX = 3
 """How many districts the price of a county may be away from the first one."""
@@ -47,7 +54,7 @@ _CHARGES = (0.05, 0.01, 0.0)
 """For each district that a price exceeds the population by: such counties make the search long."""
 
 _EACH, _MOST = 50, 300_000
-"""New clusters of one first county in a round, and all that are chosen from at the end."""
+"""New clusters of one first county in a round, and all that are kept, or chosen from at the end."""
 
 _LOOKS = 20_000_000
 """Connected sets to look at for each second that is left, for each first county."""
@@ -207,51 +214,64 @@ def _grow(prices, root, above, found, count, each, looks):  # type: ignore[no-un
 
 
 class _Search:
-    """A chain of clusterings, and all clusters that it meets."""
+    """Chains of clusterings in turn, the best of all, and the clusters that they meet."""
 
     def __init__(self, problem: CountyClustering, seed: int | np.random.Generator | None) -> None:
         g, (low, high) = problem.whole.arrays, problem.window
-        n = g.size
         self.problem, self.known = problem, dict[bytes, None]()
+        self.random = generator(0 if seed is None else seed)
         self.map = recom._Map(*g.links, g.edges, g.weights, low, high, True)
-        label, seats = np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
+        self.best, self.seats = np.zeros(g.size, np.int64), np.zeros(g.size + 1, np.int64)
         pieces = g.components()
         least, largest = problem.sizes(np.array([g.weights[piece].sum() for piece in pieces]))
-        spare = problem.districts - int(least.sum())
+        spare, self.most = problem.districts - int(least.sum()), len(pieces)
         for c, piece in enumerate(pieces):
-            label[piece] = c
+            self.best[piece] = c
             more = min(spare, int(largest[c] - least[c]))
-            seats[c], spare = least[c] + more, spare - more
-        self.state = recom._State.of(g, label, n + 1, 0 if seed is None else seed)
-        self.merged = recom._Merged.of(n, len(g.edges))
-        self.clusters = _Clusters(seats, np.full(2, len(pieces)), label.copy())
+            self.seats[c], spare = least[c] + more, spare - more
+        self.whole = self.best, self.most
+        self.merged = recom._Merged.of(g.size, len(g.edges))
+        self.begin()
 
-    def run(self, steps: int) -> int:
-        """Make steps; give the most clusters so far."""
+    def begin(self) -> None:
+        """Begin a chain, with the components as clusters."""
+        label, count = self.whole
+        self.state = recom._State.of(self.problem.whole.arrays, label.copy(), len(self.seats), self.random)
+        self.clusters, self.idle = _Clusters(self.seats.copy(), np.full(2, count), label.copy()), 0
+
+    def run(self) -> None:
+        """Make steps of the chain; begin another one if it is stuck."""
+        before = self.clusters.numbers[1]
         if len(self.map.edges):
-            _recombine(self.map, self.state, self.merged, self.clusters, steps)
-        for labels in (self.state.label, self.clusters.best):
+            _recombine(self.map, self.state, self.merged, self.clusters, _STEPS)
+        for labels in (self.state.label, self.clusters.best) if len(self.known) < _MOST else ():
             sets = labels == np.arange(labels.max() + 1)[:, None]
             self.known |= dict.fromkeys(map(bytes, np.packbits(sets, axis=1)))
-        return int(self.clusters.numbers[1])
+        now, self.idle = int(self.clusters.numbers[1]), self.idle + 1
+        if now > self.most:
+            self.best, self.most = self.clusters.best.copy(), now
+        if now > before:
+            self.idle = 0
+        elif self.idle == _STUCK:
+            self.begin()
 
     def sets(self) -> Array:
         """The clusters met, shape (count, n)."""
-        n = len(self.state.label)
+        n = len(self.best)
         bits = np.frombuffer(b"".join(self.known), np.uint8).reshape(len(self.known), -(-n // 8))
         return np.unpackbits(bits, axis=1, count=n).astype(np.bool_)
 
     def plan(self) -> Plan:
-        return Plan.from_labels(self.problem.parted(int(self.clusters.numbers[1])), self.clusters.best)
+        return Plan.from_labels(self.problem.parted(self.most), self.best)
 
-    def improve(self, bound: int, trace: Trace, patience: int) -> None:
+    def improve(self, bound: int, trace: Trace, patience: float) -> None:
         """Go on until the bound is met, or for a while without a better clustering."""
-        most, idle = 0, 0
-        while idle < patience and not trace.over and most < bound:
-            now = self.run(_STEPS)
-            idle = 0 if now > most else idle + 1
-            if now > most:
-                most = now
+        idle, most = 0, self.most if trace.steps else 0
+        while idle < patience and not trace.over and self.most < bound:
+            self.run()
+            idle += 1
+            if self.most > most:
+                most, idle = self.most, 0
                 trace.add(float(most), float(bound))
 
 
@@ -382,43 +402,48 @@ def column_generation(
     grows as long as its prices, less sigma times its population over the upper bound, may still exceed -1.
     Where the rounded bound b exceeds the m clusters found, every clustering of m + 1 consists of clusters
     whose prices fall short by at most the bound less m + 1 together. All of these are listed, and an integer
-    program chooses.
+    program chooses. If they are too many, the recombination goes on until the time limit.
     """
     trace = Trace(Deadline(time_limit), on_improvement)
     search, most = _begun(problem, seed)
     search.improve(most, trace, _PATIENCE)
-    plan, prices, message = search.plan(), _Bound(problem, search.sets()), ""
+    prices = _Bound(problem, search.sets())
     held = prices.price, prices.sigma
 
-    def clusters() -> int:
-        return plan.problem.districts
+    def part() -> Deadline:
+        trace.check()
+        return Deadline(None if time_limit is None else _SHARE * (trace.deadline.left or 0.0))
 
-    try:
-        charges = list(_CHARGES)
-        while charges and clusters() < most:
-            trace.check()
-            prices.solve(charges[0], trace.deadline)
-            found, every = prices.clusters(0, _EACH, trace.deadline)
+    with suppress(TimeoutError):
+        charges, deadline = list(_CHARGES), part()
+        while charges and search.most < most:
+            deadline.check()
+            prices.solve(charges[0], deadline)
+            found, every = prices.clusters(0, _EACH, deadline)
             if len(found):
                 prices.sets = np.concatenate([prices.sets, found])
                 continue
             del charges[0]
             if every and prices.value // _UNIT < most:
                 held, most = (prices.price, prices.sigma), prices.value // _UNIT
-                trace.add(float(clusters()), float(most))
-        prices.price, prices.sigma = held
-        while clusters() < most:
-            sets, proved = prices.choose(clusters(), trace.deadline)
+                trace.add(float(search.most), float(most))
+    prices.price, prices.sigma = held
+    before = 0
+    while before < search.most < most and not trace.over:
+        before, proved = search.most, False
+        with suppress(TimeoutError):
+            sets, proved = prices.choose(before, part())
             if sets is not None:
-                plan = Plan.of(problem.parted(len(sets)), [np.flatnonzero(s).tolist() for s in sets])
-            if not proved:
-                raise TimeoutError("too many clusters are near the bound")
-            most = clusters()
+                search.best, search.most = sets.argmax(axis=0), len(sets)
+        if proved:
+            most = search.most
             trace.add(float(most), float(most))
-    except TimeoutError as stop:
-        message = str(stop)
-    status = Status.OPTIMAL if clusters() == most else Status.FEASIBLE
-    proof = None  # if the integer program closed the gap
+        search.improve(most, trace, _LONG)
+    if time_limit is not None and search.most < most:
+        search.improve(most, trace, np.inf)
+    ended = trace.end if trace.over else "too many clusters are near the bound"
+    status, message = (Status.OPTIMAL, "") if search.most == most else (Status.FEASIBLE, ended)
+    plan, proof = search.plan(), None  # if the integer program closed the gap
     if (held[1] * problem.districts - held[0].sum()) // _UNIT == most:
         proof = ClusteringBound(tuple(held[0].tolist()), int(held[1]), _UNIT, tuple(plan.labels.tolist()))
     return Outcome(plan, float(most), status, len(prices.sets), message, trace.steps, proof=proof)
