@@ -381,6 +381,7 @@ def column_generation(
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
     on_improvement: OnImprovement | None = None,
+    to_the_end: bool = True,
 ) -> Outcome:
     """Recombination, then a linear bound by prices of counties, then a choice among clusters near the bound.
 
@@ -390,6 +391,8 @@ def column_generation(
         With any number of counties.
     seed : int or numpy.random.Generator, optional
         Of the recombination; 0 by default.
+    to_the_end : bool, optional
+        Whether the recombination goes on until the time limit, if nothing else improves the bound.
 
     Returns
     -------
@@ -439,7 +442,7 @@ def column_generation(
             most = search.most
             trace.add(float(most), float(most))
         search.improve(most, trace, _LONG)
-    if time_limit is not None and search.most < most:
+    if time_limit is not None and to_the_end and search.most < most:
         search.improve(most, trace, np.inf)
     ended = trace.end if trace.over else "too many clusters are near the bound"
     status, message = (Status.OPTIMAL, "") if search.most == most else (Status.FEASIBLE, ended)

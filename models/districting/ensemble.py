@@ -11,9 +11,11 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array, generator, whole_number
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, check_known, require, unknown
 from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.portfolio import refuted
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.recom import ReCom, started
 from forcopt.models.districting.smc import sequential_plans
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 _DRAWS = 10_000
 """Plans drawn for each that satisfies the constraints which counts leave out."""
+
+_SECONDS = 30.0
+"""For the reason why there is no plan to start a chain from."""
 
 Score = str | Callable[[Plan], float]
 
@@ -269,7 +274,9 @@ def draw_ensemble(
         return Ensemble(problem, plans, method, weights)
     first = started(problem, start, rng)
     if first is None:
-        raise DeclarationError("no plan to start the chain from was found; give one as start")
+        why = refuted(problem, Deadline(_SECONDS))
+        reason = why.message if why else "give one as start"
+        raise DeclarationError(f"no plan to start the chain from was found; {reason}")
     chain, met = ReCom(problem, first, rng, tree, reversible=method == "reversible-recom"), [first]
     while len(met) < size and chain.run(thin) == thin:
         met.append(chain.plan)

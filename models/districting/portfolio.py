@@ -232,8 +232,9 @@ def portfolio(
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
 
-    With a `Share`, a district that meets it is sought first. If there is none, there is no plan. If a `Share`
-    is the only constraint, the districts that meet it are listed, and what each of them leaves is divided.
+    With a `Share`, a district that meets it is sought first. If there is none, there is no plan; nor if a
+    `SplitLimit` is below the bound on splits. If a `Share` is the only constraint, the districts that meet it
+    are listed, and what each of them leaves is divided.
 
     Before column generation, three districts of a plan at a time are drawn anew: if districts hold more than
     50 nodes on average, or if a first column generation ends without a proof after a quarter of the time
@@ -261,7 +262,7 @@ def portfolio(
     if finish is None and not _searchable(problem) and problem.objective == "inertia":
         raise DeclarationError(f"'portfolio' takes no objective inertia here; {problem.inertia_takers}")
     run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
-    if (outcome := screened(problem, run.part(_SCREEN))) is not None:
+    if (outcome := refuted(problem, run.part(_SCREEN))) is not None:
         return outcome
     if (outcome := fewest_cuts(problem, run.trace)) is not None:
         return outcome
@@ -486,7 +487,33 @@ def _by_cuts(
     return Outcome(plan, result.bound, status, result.iterations, result.message)
 
 
-def least_splits(problem: Districting, deadline: Deadline) -> int:
+def refuted(problem: Districting, deadline: Deadline) -> Outcome | None:
+    """Infeasible with the reason, if no district meets a share, or a `SplitLimit` is below the least splits.
+
+    Parameters
+    ----------
+    problem : Districting
+        With any side constraints.
+    deadline : Deadline
+        Ends the searches.
+
+    Returns
+    -------
+    Outcome or None
+        None without such a reason.
+    """
+    if (outcome := screened(problem, deadline)) is not None:
+        return outcome
+    for item in problem.side_constraints:
+        if isinstance(item, SplitLimit) and item.limit < problem.districts - 1:  # no bound is above that
+            least = least_splits(problem, deadline, item.attribute)
+            if least > item.limit:
+                reason = f"every plan has at least {least} splits of {item.attribute!r}, by populations"
+                return Outcome.infeasible(f"{reason}; {item!r} allows fewer")
+    return None
+
+
+def least_splits(problem: Districting, deadline: Deadline, attribute: str | None = None) -> int:
     """Bound the splits of counties from below, by populations and by clusters of counties.
 
     Parameters
@@ -495,13 +522,15 @@ def least_splits(problem: Districting, deadline: Deadline) -> int:
         With counties.
     deadline : Deadline
         Ends the search for clusters; the bound then is weaker.
+    attribute : str, optional
+        The node attribute that names the county; that of the problem by default.
 
     Returns
     -------
     int
         No plan has fewer splits.
     """
-    units, g = problem.units(problem.county), problem.arrays
+    units, g = problem.units(attribute or problem.county), problem.arrays
     people = np.bincount(units, g.weights).astype(np.int64)
     low, high = problem.population_bounds
     alone = int((-(-people // max(high, 1)) - 1).clip(min=0).sum())
@@ -511,7 +540,7 @@ def least_splits(problem: Districting, deadline: Deadline) -> int:
     counties.add_nodes_from((c, {"population": int(w)}) for c, w in enumerate(people))
     counties.add_edges_from((a, b) for a, b in units[g.edges].tolist() if a != b)
     clustering = CountyClustering(counties, problem.districts, bounds=(low, high))
-    bound = clustering.solve("column-generation", time_limit=deadline.left).bound
+    bound = clustering.solve("column-generation", time_limit=deadline.left, to_the_end=False).bound
     return max(alone, problem.districts - floor(bound)) if np.isfinite(bound) else alone
 
 

@@ -184,3 +184,17 @@ def test_populations_bound_the_splits():
     assert least_splits(p, Deadline(None)) == 3
     fixed = p.replace(side_constraints=[SplitLimit(limit=2)])
     assert fixed.solve(seed=1).status == "infeasible"
+
+
+def test_a_limit_on_splits_below_the_bound_is_infeasible():
+    graph = grid(10, 10)
+    for v in graph:
+        graph.nodes[v]["side"] = "west" if v % 10 < 5 else "east"
+    p = Districting(graph, 4, tolerance=0.05, side_constraints=[SplitLimit(limit=1, attribute="side")])
+    s = p.solve(time_limit=60)
+    words = "every plan has at least 2 splits of 'side', by populations; SplitLimit(limit=1"
+    assert s.status == "infeasible" and words in s.reason and s.seconds < 30
+    with pytest.raises(ValueError, match=r"no plan to start .* was found; every plan has at least 2 splits"):
+        p.ensemble("recom", size=5)
+    within = p.replace(side_constraints=[SplitLimit(limit=2, attribute="side")])
+    assert within.solve("local-search", seed=1, restarts=1).evaluation.feasible
