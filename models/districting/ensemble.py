@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,7 +114,7 @@ class Ensemble:
     def _score(self, score: Score, plan: Plan) -> float:
         if callable(score):
             return float(score(plan))
-        metrics = plan.scores()
+        metrics = plan.scores(until=score)
         if score not in metrics:
             of_counties = ("splits", "split_counties", "pieces", "traversals")
             if score in (*of_counties, "least-change", "changed_nodes"):  # it says which node lacks a value
@@ -280,6 +281,12 @@ def draw_ensemble(
     chain, met = ReCom(problem, first, rng, tree, reversible=method == "reversible-recom"), [first]
     while len(met) < size and chain.run(thin) == thin:
         met.append(chain.plan)
+    if len(met) < size:
+        broken = (
+            ", or all plans drawn broke a constraint" if problem.side_constraints or problem.rules else ""
+        )
+        why = f"no two adjacent districts could be divided anew{broken}"
+        warnings.warn(f"the chain stopped after {len(met)} of {size} plans: {why}", stacklevel=3)
     return Ensemble(problem, tuple(met), method)
 
 
