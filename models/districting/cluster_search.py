@@ -44,8 +44,8 @@ _STEPS, _STUCK = 500, 40
 _PATIENCE, _LONG = 200, 1000
 """Looks without a better clustering, before the linear bound and after a choice."""
 
-_SHARE = 1 / 2
-"""The linear bound takes at most this share of the time that is left; so does each choice after it."""
+_SHARE = 2 / 3
+"""The linear bound and the choice take at most this share of the time; the rest is for recombination."""
 
 _BOX = 3
 """How many districts the price of a county may be away from the first one."""
@@ -75,7 +75,7 @@ class _Clusters(NamedTuple):
 def _recombine(graph, state, merged, clusters, steps):  # type: ignore[no-untyped-def]
     """Divide clusters, or two neighbours anew, by random trees; seldom join two that no tree divides."""
     seats, count = clusters.seats, clusters.numbers
-    for _ in range(steps):
+    for _ in range(steps if len(graph.edges) else 0):
         # Clusters are numbered from 0 to count[0] - 1; their seats sum to those of the plan.
         u, v = graph.edges[recom._random(state.draw, len(graph.edges))]
         a, b = state.label[u], state.label[v]
@@ -216,44 +216,32 @@ def _grow(prices, root, above, found, count, each, looks):  # type: ignore[no-un
 class _Search:
     """Chains of clusterings in turn, the best of all, and the clusters that they meet."""
 
-    def __init__(self, problem: CountyClustering, seed: int | np.random.Generator | None) -> None:
+    def __init__(self, problem: CountyClustering, random: np.random.Generator, trace: Trace) -> None:
         g, (low, high) = problem.whole.arrays, problem.window
-        self.problem, self.known = problem, dict[bytes, None]()
-        self.random = generator(0 if seed is None else seed)
+        self.problem, self.random, self.trace, self.known = problem, random, trace, dict[bytes, None]()
         self.map = recom._Map(*g.links, g.edges, g.weights, low, high, True)
-        self.best, self.seats = np.zeros(g.size, np.int64), np.zeros(g.size + 1, np.int64)
+        self.whole, self.seats = np.zeros(g.size, np.int64), np.zeros(g.size + 1, np.int64)
         pieces = g.components()
         least, largest = problem.sizes(np.array([g.weights[piece].sum() for piece in pieces]))
         spare, self.most = problem.districts - int(least.sum()), len(pieces)
         for c, piece in enumerate(pieces):
-            self.best[piece] = c
+            self.whole[piece] = c
             more = min(spare, int(largest[c] - least[c]))
             self.seats[c], spare = least[c] + more, spare - more
-        self.whole = self.best, self.most
-        self.merged = recom._Merged.of(g.size, len(g.edges))
+        self.best, self.merged = self.whole, recom._Merged.of(g.size, len(g.edges))
+        self.bound = problem.districts - int((problem.sizes(g.weights)[0] - 1).sum())
+        self.told()
         self.begin()
 
     def begin(self) -> None:
         """Begin a chain, with the components as clusters."""
-        label, count = self.whole
-        self.state = recom._State.of(self.problem.whole.arrays, label.copy(), len(self.seats), self.random)
-        self.clusters, self.idle = _Clusters(self.seats.copy(), np.full(2, count), label.copy()), 0
+        g, first, count = self.problem.whole.arrays, self.whole, np.full(2, self.whole.max() + 1)
+        self.state = recom._State.of(g, first.copy(), len(self.seats), self.random)
+        self.clusters, self.idle = _Clusters(self.seats.copy(), count, first.copy()), 0
 
-    def run(self) -> None:
-        """Make steps of the chain; begin another one if it is stuck."""
-        before = self.clusters.numbers[1]
-        if len(self.map.edges):
-            _recombine(self.map, self.state, self.merged, self.clusters, _STEPS)
-        for labels in (self.state.label, self.clusters.best) if len(self.known) < _MOST else ():
-            sets = labels == np.arange(labels.max() + 1)[:, None]
-            self.known |= dict.fromkeys(map(bytes, np.packbits(sets, axis=1)))
-        now, self.idle = int(self.clusters.numbers[1]), self.idle + 1
-        if now > self.most:
-            self.best, self.most = self.clusters.best.copy(), now
-        if now > before:
-            self.idle = 0
-        elif self.idle == _STUCK:
-            self.begin()
+    def told(self) -> None:
+        """Note the number of clusters and the bound."""
+        self.trace.add(float(self.most), float(self.bound))
 
     def sets(self) -> Array:
         """The clusters met, shape (count, n)."""
@@ -264,15 +252,22 @@ class _Search:
     def plan(self) -> Plan:
         return Plan.from_labels(self.problem.parted(self.most), self.best)
 
-    def improve(self, bound: int, trace: Trace, patience: float) -> None:
-        """Go on until the bound is met, or for a while without a better clustering."""
-        idle, most = 0, self.most if trace.steps else 0
-        while idle < patience and not trace.over and self.most < bound:
-            self.run()
-            idle += 1
-            if self.most > most:
-                most, idle = self.most, 0
-                trace.add(float(most), float(bound))
+    def improve(self, patience: float) -> None:
+        """Go on until the bound is met, or for a while without a better clustering; leave stuck chains."""
+        idle = 0
+        while idle < patience and not self.trace.over and self.most < self.bound:
+            before = self.clusters.numbers[1]
+            _recombine(self.map, self.state, self.merged, self.clusters, _STEPS)
+            for labels in (self.state.label, self.clusters.best) if len(self.known) < _MOST else ():
+                sets = labels == np.arange(labels.max() + 1)[:, None]
+                self.known |= dict.fromkeys(map(bytes, np.packbits(sets, axis=1)))
+            now, idle = int(self.clusters.numbers[1]), idle + 1
+            self.idle = self.idle + 1 if now == before else 0
+            if now > self.most:
+                self.best, self.most, idle = self.clusters.best.copy(), now, 0
+                self.told()
+            if self.idle == _STUCK:
+                self.begin()
 
 
 class _Bound:
@@ -353,17 +348,11 @@ class _Bound:
         return None, result.status is Status.INFEASIBLE
 
 
-def _begun(problem: CountyClustering, seed: int | np.random.Generator | None) -> tuple[_Search, int]:
-    """A search, and the bound of the districts that counties fill alone."""
-    first = problem.sizes(problem.whole.arrays.weights)[0] - 1
-    return _Search(problem, seed), problem.districts - int(first.sum())
-
-
 def warm() -> None:
     """Compile the code."""
     problem = CountyClustering(grid(3, 4), districts=4, tolerance=0.2)
-    (search, most), deadline = _begun(problem, 0), Deadline(None)
-    search.improve(most, Trace(deadline, None), _PATIENCE)
+    search = _Search(problem, generator(0), Trace(deadline := Deadline(None)))
+    search.improve(_PATIENCE)
     prices = _Bound(problem, search.sets())
     prices.solve(_CHARGES[0], deadline)
     prices.clusters(0, _EACH, deadline)
@@ -408,48 +397,42 @@ def column_generation(
     program chooses. If they are too many, the recombination goes on until the time limit.
     """
     trace = Trace(Deadline(time_limit), on_improvement)
-    search, most = _begun(problem, seed)
-    search.improve(most, trace, _PATIENCE)
+    search = _Search(problem, generator(0 if seed is None else seed), trace)
+    search.improve(_PATIENCE)
     prices = _Bound(problem, search.sets())
     held = prices.price, prices.sigma
-
-    def part() -> Deadline:
-        trace.check()
-        return Deadline(None if time_limit is None else _SHARE * (trace.deadline.left or 0.0))
-
+    deadline = Deadline(None if time_limit is None else _SHARE * time_limit)
     with suppress(TimeoutError):
-        charges, deadline = list(_CHARGES), part()
-        while charges and search.most < most:
-            deadline.check()
+        charges = list(_CHARGES)
+        while charges and search.most < search.bound:
+            trace.check()
             prices.solve(charges[0], deadline)
             found, every = prices.clusters(0, _EACH, deadline)
             if len(found):
                 prices.sets = np.concatenate([prices.sets, found])
                 continue
             del charges[0]
-            if every and prices.value // _UNIT < most:
-                held, most = (prices.price, prices.sigma), prices.value // _UNIT
-                trace.add(float(search.most), float(most))
+            if every and prices.value // _UNIT < search.bound:
+                held, search.bound = (prices.price, prices.sigma), prices.value // _UNIT
+                search.told()
     prices.price, prices.sigma = held
     before = 0
-    while before < search.most < most and not trace.over:
+    while before < search.most < search.bound and not trace.over:
         before, proved = search.most, False
         with suppress(TimeoutError):
-            sets, proved = prices.choose(before, part())
+            sets, proved = prices.choose(before, deadline)
             if sets is not None:
                 search.best, search.most = sets.argmax(axis=0), len(sets)
         if proved:
-            most = search.most
-            trace.add(float(most), float(most))
-        search.improve(most, trace, _LONG)
-    if time_limit is not None and to_the_end and search.most < most:
-        search.improve(most, trace, np.inf)
+            search.bound = search.most
+            search.told()
+        search.improve(np.inf if time_limit is not None and to_the_end else _LONG)
     ended = trace.end if trace.over else "too many clusters are near the bound"
-    status, message = (Status.OPTIMAL, "") if search.most == most else (Status.FEASIBLE, ended)
+    status, message = (Status.OPTIMAL, "") if search.most == search.bound else (Status.FEASIBLE, ended)
     plan, proof = search.plan(), None  # if the integer program closed the gap
-    if (held[1] * problem.districts - held[0].sum()) // _UNIT == most:
+    if (held[1] * problem.districts - held[0].sum()) // _UNIT == search.bound:
         proof = ClusteringBound(tuple(held[0].tolist()), int(held[1]), _UNIT, tuple(plan.labels.tolist()))
-    return Outcome(plan, float(most), status, len(prices.sets), message, trace.steps, proof=proof)
+    return Outcome(plan, float(search.bound), status, len(prices.sets), message, trace.steps, proof=proof)
 
 
 @CountyClustering.algorithm(
@@ -480,6 +463,6 @@ def recombination(
         With the bound by districts that counties fill alone.
     """
     trace = Trace(Deadline(time_limit), on_improvement)
-    search, most = _begun(problem, seed)
-    search.improve(most, trace, max(1, steps // _STEPS))
-    return Outcome(search.plan(), float(most), None, 0, trace.end if trace.over else "", trace.steps)
+    search = _Search(problem, generator(0 if seed is None else seed), trace)
+    search.improve(max(1, steps // _STEPS))
+    return Outcome(search.plan(), float(search.bound), None, 0, trace.end if trace.over else "", trace.steps)

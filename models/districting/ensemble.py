@@ -16,9 +16,9 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, check_known, require, unknown
 from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
-from forcopt.models.districting.portfolio import refuted
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.recom import ReCom, started
+from forcopt.models.districting.screen import screened
 from forcopt.models.districting.smc import sequential_plans
 from forcopt.notebook import new_figure, write_figure
 
@@ -219,9 +219,8 @@ class Ensemble:
         if plan is not None:
             own = self._score(score, plan)
             share = self.share_at_most(score, plan)
-            axes.axvline(
-                own, color="#D55E00", label=f"the plan: {own:g}, at least {share:.1%} of the ensemble"
-            )
+            label = f"the plan: {own:g}, at least {share:.1%} of the ensemble"
+            axes.axvline(own, color="#D55E00", label=label)
             axes.legend(frameon=False)
         axes.set_xlabel(name.replace("_", " "))
         axes.set_ylabel("plans" if self.weights is None else "weight of plans")
@@ -275,9 +274,9 @@ def draw_ensemble(
         return Ensemble(problem, plans, method, weights)
     first = started(problem, start, rng)
     if first is None:
-        why = refuted(problem, Deadline(_SECONDS))
-        reason = why.message if why else "give one as start"
-        raise DeclarationError(f"no plan to start the chain from was found; {reason}")
+        why = screened(problem, Deadline(_SECONDS))
+        told = why.message if why else "give one as start"
+        raise DeclarationError(f"no plan to start the chain from was found; {told}")
     chain, met = ReCom(problem, first, rng, tree, reversible=method == "reversible-recom"), [first]
     while len(met) < size and chain.run(thin) == thin:
         met.append(chain.plan)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
-from math import floor
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from forcopt.arrays import Array
@@ -19,7 +17,6 @@ from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.models.districting.cluster_search import warm as warm_clusters
-from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.compactness import BORDER, PERIMETER
 from forcopt.models.districting.districts import CUT, SCORES
@@ -28,7 +25,7 @@ from forcopt.models.districting.local_search import annealed_kind, local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
 from forcopt.models.districting.problem import Districting, jit_warmup, measures
 from forcopt.models.districting.recom import recom
-from forcopt.models.districting.screen import completable, screened
+from forcopt.models.districting.screen import completable, least_splits, screened
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.models.districting.short_borders import fewest_cuts
 from forcopt.models.districting.side_constraints import CannotLink, CutLimit, MustLink, Share, SplitLimit
@@ -262,7 +259,7 @@ def portfolio(
     if finish is None and not _searchable(problem) and problem.objective == "inertia":
         raise DeclarationError(f"'portfolio' takes no objective inertia here; {problem.inertia_takers}")
     run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
-    if (outcome := refuted(problem, run.part(_SCREEN))) is not None:
+    if (outcome := screened(problem, run.part(_SCREEN))) is not None:
         return outcome
     if (outcome := fewest_cuts(problem, run.trace)) is not None:
         return outcome
@@ -485,63 +482,6 @@ def _by_cuts(
     ended = result.status is Status.OPTIMAL or (result.status is Status.INFEASIBLE and plan is None)
     status = result.status if ended else Status.LIMIT if plan is None else Status.FEASIBLE
     return Outcome(plan, result.bound, status, result.iterations, result.message)
-
-
-def refuted(problem: Districting, deadline: Deadline) -> Outcome | None:
-    """Infeasible with the reason, if no district meets a share, or a `SplitLimit` is below the least splits.
-
-    Parameters
-    ----------
-    problem : Districting
-        With any side constraints.
-    deadline : Deadline
-        Ends the searches.
-
-    Returns
-    -------
-    Outcome or None
-        None without such a reason.
-    """
-    if (outcome := screened(problem, deadline)) is not None:
-        return outcome
-    for item in problem.side_constraints:
-        if isinstance(item, SplitLimit) and item.limit < problem.districts - 1:  # no bound is above that
-            least = least_splits(problem, deadline, item.attribute)
-            if least > item.limit:
-                reason = f"every plan has at least {least} splits of {item.attribute!r}, by populations"
-                return Outcome.infeasible(f"{reason}; {item!r} allows fewer")
-    return None
-
-
-def least_splits(problem: Districting, deadline: Deadline, attribute: str | None = None) -> int:
-    """Bound the splits of counties from below, by populations and by clusters of counties.
-
-    Parameters
-    ----------
-    problem : Districting
-        With counties.
-    deadline : Deadline
-        Ends the search for clusters; the bound then is weaker.
-    attribute : str, optional
-        The node attribute that names the county; that of the problem by default.
-
-    Returns
-    -------
-    int
-        No plan has fewer splits.
-    """
-    units, g = problem.units(attribute or problem.county), problem.arrays
-    people = np.bincount(units, g.weights).astype(np.int64)
-    low, high = problem.population_bounds
-    alone = int((-(-people // max(high, 1)) - 1).clip(min=0).sum())
-    if problem.unequal_seats or low < 1:
-        return alone
-    counties: nx.Graph[int] = nx.Graph()
-    counties.add_nodes_from((c, {"population": int(w)}) for c, w in enumerate(people))
-    counties.add_edges_from((a, b) for a, b in units[g.edges].tolist() if a != b)
-    clustering = CountyClustering(counties, problem.districts, bounds=(low, high))
-    bound = clustering.solve("column-generation", time_limit=deadline.left, to_the_end=False).bound
-    return max(alone, problem.districts - floor(bound)) if np.isfinite(bound) else alone
 
 
 def fewest_splits(
