@@ -12,8 +12,8 @@ from forcopt.clock import Deadline
 from forcopt.data import delaunay, grid
 from forcopt.models import CountyClustering, Districting
 from forcopt.models.districting import Plan, Share, SplitLimit
-from forcopt.models.districting.portfolio import least_splits
-from forcopt.models.districting.screen import districts_meeting
+from forcopt.models.districting.clustering_bound import ClusteringBound
+from forcopt.models.districting.screen import districts_meeting, least_splits
 
 
 def partitions(nodes):
@@ -198,3 +198,24 @@ def test_a_limit_on_splits_below_the_bound_is_infeasible():
         p.ensemble("recom", size=5)
     within = p.replace(side_constraints=[SplitLimit(limit=2, attribute="side")])
     assert within.solve("local-search", seed=1, restarts=1).evaluation.feasible
+
+
+def test_proofs_of_clusterings_and_shares_are_kept_in_files(tmp_path):
+    counties = CountyClustering(grid(1, 3, population=[15, 5, 10]), districts=3, bounds=(10, 10))
+    graph = grid(3, 3)
+    for v in graph:
+        graph.nodes[v].update(black=1, vap=4)
+    none = Districting(
+        graph, 3, tolerance=0, side_constraints=[Share(attribute="black", total="vap", at_least=0.5)]
+    )
+    for p in (counties, none):
+        s = p.solve(seed=1)
+        s.proof.write(tmp_path / "proof.json")
+        again = type(s.proof).read(tmp_path / "proof.json")
+        assert again == s.proof and again.check(p).how == s.proof.check(p).how
+    assert again.check(none).feasible is False
+    (tmp_path / "proof.json").write_text('{"price": [1], "sigma": 1, "unit": 1.5, "labels": [0]}')
+    with pytest.raises(ValueError, match="unit is 1.5; Input should be a valid integer"):
+        ClusteringBound.read(tmp_path / "proof.json")
+    with pytest.raises(ValueError, match=r"price and labels is .* one entry a county"):
+        ClusteringBound((1,), 1, 1, (0,)).check(counties)
