@@ -68,10 +68,8 @@ class ClusteringBound(Kept):
         DeclarationError
             If the numbers of prices and of labels are not that of the counties.
         """
-        given = len(self.price), len(self.labels)
-        require(
-            set(given) == {len(problem.whole.nodes)}, "price and labels", given, "have one entry a county"
-        )
+        lengths, n = (len(self.price), len(self.labels)), len(problem.whole.nodes)
+        require(lengths == (n, n), "price and labels", lengths, f"have {n} entries each, one a county")
         deadline, bound, how = Deadline(time_limit), None, ""
         try:
             graph, window = problem.whole.arrays, problem.window

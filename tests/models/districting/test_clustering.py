@@ -215,7 +215,7 @@ def test_proofs_of_clusterings_and_shares_are_kept_in_files(tmp_path):
         assert again == s.proof and again.check(p).how == s.proof.check(p).how
     assert again.check(none).feasible is False
     (tmp_path / "proof.json").write_text('{"price": [1], "sigma": 1, "unit": 1.5, "labels": [0]}')
-    with pytest.raises(ValueError, match="unit is 1.5; Input should be a valid integer"):
+    with pytest.raises(ValueError, match=r"unit is 1.5; Input should be a valid integer"):
         ClusteringBound.read(tmp_path / "proof.json")
-    with pytest.raises(ValueError, match=r"price and labels is .* one entry a county"):
+    with pytest.raises(ValueError, match=r"price and labels is \(1, 1\); it must have 3 entries each"):
         ClusteringBound((1,), 1, 1, (0,)).check(counties)
