@@ -157,7 +157,7 @@ def planar(rows: Rows, folder: Path) -> str:
 
 def legal(rows: Rows, folder: Path) -> str:
     head = [key for key in rows[0] if key not in ("date", "load", "limit")]
-    told = f"The limit is {float(rows[0]['limit']):g} s of wall time. Empty cells: there is no plan, or no proof."
+    told = f"The limit is {float(rows[0]['limit']):g} s of wall time. Cells are empty without a plan or a proof."
     return f"{told}\n\n{table(head, ([r[key] for key in head] for r in rows))}"
 
 
