@@ -157,8 +157,9 @@ def planar(rows: Rows, folder: Path) -> str:
 
 def legal(rows: Rows, folder: Path) -> str:
     head = [key for key in rows[0] if key not in ("date", "load", "limit")]
-    told = f"The limit is {float(rows[0]['limit']):g} s of wall time. Cells are empty without a plan or a proof."
-    return f"{told}\n\n{table(head, ([r[key] for key in head] for r in rows))}"
+    limit = f"{float(rows[0]['limit']):g} s of wall time"
+    lines = ([r[key] for key in head] for r in rows)
+    return f"Each has {limit}. Without a plan or a proof its cells are empty.\n\n{table(head, lines)}"
 
 
 def counting(rows: Rows, folder: Path) -> str:
