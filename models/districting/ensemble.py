@@ -176,11 +176,8 @@ class Ensemble:
         halves = np.concatenate([(chain[:size], chain[-size:]) for chain in chains])
         spread, effective, first = _diagnosed(halves)
         folded, *_ = _diagnosed(np.abs(halves - np.median(halves)))
-        return {
-            "r_hat": float(np.fmax(spread, folded)),
-            "effective_size": effective,
-            "autocorrelation": first,
-        }
+        spread = float(np.fmax(spread, folded))
+        return {"r_hat": spread, "effective_size": effective, "autocorrelation": first}
 
     def share_at_most(self, score: Score, plan: Plan) -> float:
         """Give the fraction of drawn plans, by their weights, whose score is at most that of a plan.
@@ -310,9 +307,8 @@ def _uniform(
     found = drawn = 0
     while found < size:
         if drawn >= _DRAWS * (found + 1):
-            raise DeclarationError(
-                f"{found} of {drawn} plans drawn satisfy the shares and split limits; too few to draw {size}"
-            )
+            told = f"{found} of {drawn} plans drawn satisfy the shares and split limits"
+            raise DeclarationError(f"{told}; too few to draw {size}")
         drawn += 1
         plan = Plan.of(problem, counts.sample(seed=rng)[0].parts)
         if problem.evaluate(plan).feasible:

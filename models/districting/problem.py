@@ -929,17 +929,14 @@ class Districting(OfParts):
         elif type(decision).__module__.startswith("gerrychain."):
             raise DeclarationError("GerryChain numbers the nodes of an assignment itself; give the Partition")
         elif hasattr(series, "iloc") and series.ndim == 1:
-            twice = series.index[series.index.duplicated()].tolist()
-            if twice:
-                raise DeclarationError(f"the plan assigns the node {twice[0]!r} twice")
+            for node in series.index[series.index.duplicated()]:
+                raise DeclarationError(f"the plan assigns the node {node!r} twice")
             decision = series.to_dict()
         if not isinstance(decision, Mapping):
-            raise DeclarationError(
-                f"a plan is a mapping or pandas Series from node to district, not {type(decision).__name__}"
-            )
-        for node in decision:
-            if node not in self.place:
-                raise DeclarationError(f"the plan assigns the node {node!r}, which the graph lacks")
+            told = "a plan is a mapping or pandas Series from node to district"
+            raise DeclarationError(f"{told}, not {type(decision).__name__}")
+        for node in (node for node in decision if node not in self.place):
+            raise DeclarationError(f"the plan assigns the node {node!r}, which the graph lacks")
         out = np.empty(len(self.nodes), np.int64)
         for i, node in enumerate(self.nodes):
             if node not in decision:
