@@ -281,8 +281,8 @@ def draw_ensemble(
         broken = (
             ", or all plans drawn broke a constraint" if problem.side_constraints or problem.rules else ""
         )
-        why = f"no two adjacent districts could be divided anew{broken}"
-        warnings.warn(f"the chain stopped after {len(met)} of {size} plans: {why}", stacklevel=3)
+        ended = f"no two adjacent districts could be divided anew{broken}"
+        warnings.warn(f"the chain stopped after {len(met)} of {size} plans: {ended}", stacklevel=3)
     return Ensemble(problem, tuple(met), method)
 
 
