@@ -278,10 +278,8 @@ def draw_ensemble(
     while len(met) < size and chain.run(thin) == thin:
         met.append(chain.plan)
     if len(met) < size:
-        tied, ended = (
-            problem.side_constraints or problem.rules,
-            "no two adjacent districts could be divided anew",
-        )
+        tied = problem.side_constraints or problem.rules
+        ended = "no two adjacent districts could be divided anew"
         ended += ", or all plans drawn broke a constraint" if tied else ""
         warnings.warn(f"the chain stopped after {len(met)} of {size} plans: {ended}", stacklevel=3)
     return Ensemble(problem, tuple(met), method)
