@@ -20,7 +20,17 @@ from benchmarks.report import Page, parser
 from forcopt.data import grid
 from forcopt.models import Districting
 
-PARTS = ("counting", "france", "us", "certificates", "planar", "recom", "formulations", "clusterings")
+PARTS = (
+    "counting",
+    "france",
+    "us",
+    "certificates",
+    "planar",
+    "recom",
+    "formulations",
+    "clusterings",
+    "legal",
+)
 
 
 def warm() -> None:

@@ -27,6 +27,7 @@ def body(folder: Path) -> str:
         "Counting": ("counting", counting),
         "ReCom": ("recom", recom),
         "County clusterings": ("clusterings", clusterings),
+        "Legal rules, and many districts": ("legal", legal),
         "Formulations": ("formulations", formulations),
         "Formulations on the forty smallest departments": ("formulations-france", departments),
     }
@@ -152,6 +153,13 @@ def planar(rows: Rows, folder: Path) -> str:
         f"{rows[0]['limit']} s of wall time. {shares.count(1.0)} of {len(shares)} optima are proved; the "
         f"other bounds are at least {min(shares):.2f} of the best plan.\n\n{table(head, lines)}"
     )
+
+
+def legal(rows: Rows, folder: Path) -> str:
+    head = [key for key in rows[0] if key not in ("date", "load", "limit")]
+    limit = f"{float(rows[0]['limit']):g} s of wall time"
+    lines = ([r[key] for key in head] for r in rows)
+    return f"Each has {limit}. Without a plan or a proof its cells are empty.\n\n{table(head, lines)}"
 
 
 def counting(rows: Rows, folder: Path) -> str:

@@ -1,15 +1,6 @@
 """Districting: balanced connected partitions of planar graphs, exact and approximate."""
 
-from forcopt.models.districting import (
-    cluster_search,
-    column_generation,
-    dynamic,
-    formulations,
-    local_search,
-    portfolio,
-    recom,
-    set_partitioning,
-)
+from forcopt.models.districting import formulations, portfolio
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.clustering_bound import ClusteringBound
@@ -45,15 +36,9 @@ __all__ = [
     "Share",
     "SplitLimit",
     "bin_packing",
-    "cluster_search",
-    "column_generation",
-    "dynamic",
     "election_scores",
     "formulations",
-    "local_search",
     "portfolio",
-    "recom",
     "rounded_populations",
-    "set_partitioning",
     "unit_weights",
 ]

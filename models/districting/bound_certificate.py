@@ -6,11 +6,11 @@ import hashlib
 import json
 import reprlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -171,8 +171,53 @@ def _search(sets, reduced, graph, depths, depth, budget):  # type: ignore[no-unt
     return depth, False
 
 
+class Kept:
+    """A proof that can be kept in a JSON file."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a file that `write` has written.
+
+        Parameters
+        ----------
+        path : str or Path
+            A JSON file.
+
+        Returns
+        -------
+        Kept
+            Of this class; it proves nothing before it is checked.
+
+        Raises
+        ------
+        DeclarationError
+            If the file is no JSON, a field is missing or unknown, or its type is wrong.
+        """
+        try:
+            return TypeAdapter(cls).validate_json(Path(path).read_bytes())
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"])) or "the file"
+            told = f"{path}: {where} is {reprlib.repr(fault['input'])}; {fault['msg']}"
+            raise DeclarationError(told) from None
+
+    def write(self, path: str | Path) -> None:
+        """Write the proof to a JSON file, with one field on a line.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        fields = TypeAdapter(type(self)).dump_python(self, mode="json")
+        rows = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in fields.items()]
+        Path(path).write_text("{" + ",\n".join(rows) + "}\n", encoding="utf-8")
+
+
 @dataclass(frozen=True)
-class BoundCertificate:
+class BoundCertificate(Kept):
     """Prices that prove that no plan of a graph costs less than a bound.
 
     Attributes
@@ -231,8 +276,6 @@ class BoundCertificate:
     bound      2
     how        proved by prices: 0 districts of small reduced cost, no plan among them
     """
-
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
 
     name: str
     fingerprint: str
@@ -313,33 +356,6 @@ class BoundCertificate:
         )
 
     @classmethod
-    def read(cls, path: str | Path) -> BoundCertificate:
-        """Read a file that `write` has written.
-
-        Parameters
-        ----------
-        path : str or Path
-            A JSON file.
-
-        Returns
-        -------
-        BoundCertificate
-
-        Raises
-        ------
-        DeclarationError
-            If the file is no JSON, a field is missing or unknown, or its type is wrong.
-        """
-        try:
-            return TypeAdapter(cls).validate_json(Path(path).read_bytes())
-        except ValidationError as error:
-            fault = error.errors()[0]
-            where = ".".join(map(str, fault["loc"])) or "the file"
-            raise DeclarationError(
-                f"{path}: {where} is {reprlib.repr(fault['input'])}; {fault['msg']}"
-            ) from None
-
-    @classmethod
     def stored(cls) -> dict[str, BoundCertificate]:
         """Read the certificates that come with forcopt.
 
@@ -356,17 +372,6 @@ class BoundCertificate:
         """
         paths = sorted(Path(__file__).with_name("certificates").glob("*.json"))
         return {path.stem: cls.read(path) for path in paths}
-
-    def write(self, path: str | Path) -> None:
-        """Write the certificate to a JSON file, with one field on a line.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        """
-        rows = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in asdict(self).items()]
-        Path(path).write_text("{" + ",\n".join(rows) + "}\n", encoding="utf-8")
 
     @property
     def room(self) -> int:

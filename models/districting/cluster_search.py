@@ -9,12 +9,13 @@ the inequality are sought among all connected sets. All of it is in integers, so
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, generator
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
 from forcopt.data.graphs import grid
@@ -37,8 +38,14 @@ _TREES = 8
 _JOINS, _BELOW = 50, 2
 """One in this number of pairs that no tree divides is joined, if the clusters are that few below the most."""
 
-_STEPS, _PATIENCE = 500, 200
-"""Steps between two looks at the clock, and how often these may pass without a better clustering."""
+_STEPS, _STUCK = 500, 40
+"""Steps between two looks at the clock, and how often these may pass before a chain begins anew."""
+
+_PATIENCE, _LONG = 200, 1000
+"""Looks without a better clustering, before the linear bound and after a choice."""
+
+_SHARE = 2 / 3
+"""The linear bound and the choice take at most this share of the time; the rest is for recombination."""
 
 _BOX = 3
 """How many districts the price of a county may be away from the first one."""
@@ -47,7 +54,7 @@ _CHARGES = (0.05, 0.01, 0.0)
 """For each district that a price exceeds the population by: such counties make the search long."""
 
 _EACH, _MOST = 50, 300_000
-"""New clusters of one first county in a round, and all that are chosen from at the end."""
+"""New clusters of one first county in a round, and all that are kept, or chosen from at the end."""
 
 _LOOKS = 20_000_000
 """Connected sets to look at for each second that is left, for each first county."""
@@ -68,7 +75,7 @@ class _Clusters(NamedTuple):
 def _recombine(graph, state, merged, clusters, steps):  # type: ignore[no-untyped-def]
     """Divide clusters, or two neighbours anew, by random trees; seldom join two that no tree divides."""
     seats, count = clusters.seats, clusters.numbers
-    for _ in range(steps):
+    for _ in range(steps if len(graph.edges) else 0):
         # Clusters are numbered from 0 to count[0] - 1; their seats sum to those of the plan.
         u, v = graph.edges[recom._random(state.draw, len(graph.edges))]
         a, b = state.label[u], state.label[v]
@@ -207,52 +214,60 @@ def _grow(prices, root, above, found, count, each, looks):  # type: ignore[no-un
 
 
 class _Search:
-    """A chain of clusterings, and all clusters that it meets."""
+    """Chains of clusterings in turn, the best of all, and the clusters that they meet."""
 
-    def __init__(self, problem: CountyClustering, seed: int | np.random.Generator | None) -> None:
+    def __init__(self, problem: CountyClustering, random: np.random.Generator, trace: Trace) -> None:
         g, (low, high) = problem.whole.arrays, problem.window
-        n = g.size
-        self.problem, self.known = problem, dict[bytes, None]()
+        self.problem, self.random, self.trace, self.known = problem, random, trace, dict[bytes, None]()
         self.map = recom._Map(*g.links, g.edges, g.weights, low, high, True)
-        label, seats = np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
+        self.whole, self.seats = np.zeros(g.size, np.int64), np.zeros(g.size + 1, np.int64)
         pieces = g.components()
         least, largest = problem.sizes(np.array([g.weights[piece].sum() for piece in pieces]))
-        spare = problem.districts - int(least.sum())
+        spare, self.most = problem.districts - int(least.sum()), len(pieces)
         for c, piece in enumerate(pieces):
-            label[piece] = c
+            self.whole[piece] = c
             more = min(spare, int(largest[c] - least[c]))
-            seats[c], spare = least[c] + more, spare - more
-        self.state = recom._State.of(g, label, n + 1, 0 if seed is None else seed)
-        self.merged = recom._Merged.of(n, len(g.edges))
-        self.clusters = _Clusters(seats, np.full(2, len(pieces)), label.copy())
+            self.seats[c], spare = least[c] + more, spare - more
+        self.best, self.merged = self.whole, recom._Merged.of(g.size, len(g.edges))
+        self.bound = problem.districts - int((problem.sizes(g.weights)[0] - 1).sum())
+        self.told()
+        self.begin()
 
-    def run(self, steps: int) -> int:
-        """Make steps; give the most clusters so far."""
-        if len(self.map.edges):
-            _recombine(self.map, self.state, self.merged, self.clusters, steps)
-        for labels in (self.state.label, self.clusters.best):
-            sets = labels == np.arange(labels.max() + 1)[:, None]
-            self.known |= dict.fromkeys(map(bytes, np.packbits(sets, axis=1)))
-        return int(self.clusters.numbers[1])
+    def begin(self) -> None:
+        """Begin a chain, with the components as clusters."""
+        g, first, count = self.problem.whole.arrays, self.whole, np.full(2, self.whole.max() + 1)
+        self.state = recom._State.of(g, first.copy(), len(self.seats), self.random)
+        self.clusters, self.idle = _Clusters(self.seats.copy(), count, first.copy()), 0
+
+    def told(self) -> None:
+        """Note the number of clusters and the bound."""
+        self.trace.add(float(self.most), float(self.bound))
 
     def sets(self) -> Array:
         """The clusters met, shape (count, n)."""
-        n = len(self.state.label)
+        n = len(self.best)
         bits = np.frombuffer(b"".join(self.known), np.uint8).reshape(len(self.known), -(-n // 8))
         return np.unpackbits(bits, axis=1, count=n).astype(np.bool_)
 
     def plan(self) -> Plan:
-        return Plan.from_labels(self.problem.parted(int(self.clusters.numbers[1])), self.clusters.best)
+        return Plan.from_labels(self.problem.parted(self.most), self.best)
 
-    def improve(self, bound: int, trace: Trace, patience: int) -> None:
-        """Go on until the bound is met, or for a while without a better clustering."""
-        most, idle = 0, 0
-        while idle < patience and not trace.over and most < bound:
-            now = self.run(_STEPS)
-            idle = 0 if now > most else idle + 1
-            if now > most:
-                most = now
-                trace.add(float(most), float(bound))
+    def improve(self, patience: float) -> None:
+        """Go on until the bound is met, or for a while without a better clustering; leave stuck chains."""
+        idle = 0
+        while idle < patience and not self.trace.over and self.most < self.bound:
+            before = self.clusters.numbers[1]
+            _recombine(self.map, self.state, self.merged, self.clusters, _STEPS)
+            for labels in (self.state.label, self.clusters.best) if len(self.known) < _MOST else ():
+                sets = labels == np.arange(labels.max() + 1)[:, None]
+                self.known |= dict.fromkeys(map(bytes, np.packbits(sets, axis=1)))
+            now, idle = int(self.clusters.numbers[1]), idle + 1
+            self.idle = self.idle + 1 if now == before else 0
+            if now > self.most:
+                self.best, self.most, idle = self.clusters.best.copy(), now, 0
+                self.told()
+            if self.idle == _STUCK:
+                self.begin()
 
 
 class _Bound:
@@ -333,17 +348,11 @@ class _Bound:
         return None, result.status is Status.INFEASIBLE
 
 
-def _begun(problem: CountyClustering, seed: int | np.random.Generator | None) -> tuple[_Search, int]:
-    """A search, and the bound of the districts that counties fill alone."""
-    first = problem.sizes(problem.whole.arrays.weights)[0] - 1
-    return _Search(problem, seed), problem.districts - int(first.sum())
-
-
 def warm() -> None:
     """Compile the code."""
     problem = CountyClustering(grid(3, 4), districts=4, tolerance=0.2)
-    (search, most), deadline = _begun(problem, 0), Deadline(None)
-    search.improve(most, Trace(deadline, None), _PATIENCE)
+    search = _Search(problem, generator(0), Trace(deadline := Deadline(None)))
+    search.improve(_PATIENCE)
     prices = _Bound(problem, search.sets())
     prices.solve(_CHARGES[0], deadline)
     prices.clusters(0, _EACH, deadline)
@@ -361,6 +370,7 @@ def column_generation(
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
     on_improvement: OnImprovement | None = None,
+    to_the_end: bool = True,
 ) -> Outcome:
     """Recombination, then a linear bound by prices of counties, then a choice among clusters near the bound.
 
@@ -370,6 +380,8 @@ def column_generation(
         With any number of counties.
     seed : int or numpy.random.Generator, optional
         Of the recombination; 0 by default.
+    to_the_end : bool, optional
+        Whether the recombination goes on until the time limit, if nothing else improves the bound.
 
     Returns
     -------
@@ -382,46 +394,45 @@ def column_generation(
     grows as long as its prices, less sigma times its population over the upper bound, may still exceed -1.
     Where the rounded bound b exceeds the m clusters found, every clustering of m + 1 consists of clusters
     whose prices fall short by at most the bound less m + 1 together. All of these are listed, and an integer
-    program chooses.
+    program chooses. If they are too many, the recombination goes on until the time limit.
     """
     trace = Trace(Deadline(time_limit), on_improvement)
-    search, most = _begun(problem, seed)
-    search.improve(most, trace, _PATIENCE)
-    plan, prices, message = search.plan(), _Bound(problem, search.sets()), ""
+    search = _Search(problem, generator(0 if seed is None else seed), trace)
+    search.improve(_PATIENCE)
+    prices = _Bound(problem, search.sets())
     held = prices.price, prices.sigma
-
-    def clusters() -> int:
-        return plan.problem.districts
-
-    try:
+    deadline = Deadline(None if time_limit is None else _SHARE * time_limit)
+    with suppress(TimeoutError):
         charges = list(_CHARGES)
-        while charges and clusters() < most:
+        while charges and search.most < search.bound:
             trace.check()
-            prices.solve(charges[0], trace.deadline)
-            found, every = prices.clusters(0, _EACH, trace.deadline)
+            prices.solve(charges[0], deadline)
+            found, every = prices.clusters(0, _EACH, deadline)
             if len(found):
                 prices.sets = np.concatenate([prices.sets, found])
                 continue
             del charges[0]
-            if every and prices.value // _UNIT < most:
-                held, most = (prices.price, prices.sigma), prices.value // _UNIT
-                trace.add(float(clusters()), float(most))
-        prices.price, prices.sigma = held
-        while clusters() < most:
-            sets, proved = prices.choose(clusters(), trace.deadline)
+            if every and prices.value // _UNIT < search.bound:
+                held, search.bound = (prices.price, prices.sigma), prices.value // _UNIT
+                search.told()
+    prices.price, prices.sigma = held
+    before = 0
+    while before < search.most < search.bound and not trace.over:
+        before, proved = search.most, False
+        with suppress(TimeoutError):
+            sets, proved = prices.choose(before, deadline)
             if sets is not None:
-                plan = Plan.of(problem.parted(len(sets)), [np.flatnonzero(s).tolist() for s in sets])
-            if not proved:
-                raise TimeoutError("too many clusters are near the bound")
-            most = clusters()
-            trace.add(float(most), float(most))
-    except TimeoutError as stop:
-        message = str(stop)
-    status = Status.OPTIMAL if clusters() == most else Status.FEASIBLE
-    proof = None  # if the integer program closed the gap
-    if (held[1] * problem.districts - held[0].sum()) // _UNIT == most:
+                search.best, search.most = sets.argmax(axis=0), len(sets)
+        if proved:
+            search.bound = search.most
+            search.told()
+        search.improve(np.inf if time_limit is not None and to_the_end else _LONG)
+    ended = trace.end if trace.over else "too many clusters are near the bound"
+    status, message = (Status.OPTIMAL, "") if search.most == search.bound else (Status.FEASIBLE, ended)
+    plan, proof = search.plan(), None  # if the integer program closed the gap
+    if (held[1] * problem.districts - held[0].sum()) // _UNIT == search.bound:
         proof = ClusteringBound(tuple(held[0].tolist()), int(held[1]), _UNIT, tuple(plan.labels.tolist()))
-    return Outcome(plan, float(most), status, len(prices.sets), message, trace.steps, proof=proof)
+    return Outcome(plan, float(search.bound), status, len(prices.sets), message, trace.steps, proof=proof)
 
 
 @CountyClustering.algorithm(
@@ -452,6 +463,6 @@ def recombination(
         With the bound by districts that counties fill alone.
     """
     trace = Trace(Deadline(time_limit), on_improvement)
-    search, most = _begun(problem, seed)
-    search.improve(most, trace, max(1, steps // _STEPS))
-    return Outcome(search.plan(), float(most), None, 0, trace.end if trace.over else "", trace.steps)
+    search = _Search(problem, generator(0 if seed is None else seed), trace)
+    search.improve(max(1, steps // _STEPS))
+    return Outcome(search.plan(), float(search.bound), None, 0, trace.end if trace.over else "", trace.steps)

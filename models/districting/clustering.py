@@ -159,16 +159,12 @@ class CountyClustering(Problem):
                 violations[f"contiguity of cluster {c}"] = pieces - 1.0
             if a > b:
                 low, high = self.window
-                violations[f"population of cluster {c}"] = float(
-                    min(number - b * low, a * high - number) or 1
-                )
+                short = min(number - b * low, a * high - number) or 1
+                violations[f"population of cluster {c}"] = float(short)
         off = max(int(least.sum()) - self.districts, self.districts - int(largest.sum()))
         if off > 0 and not violations:
             violations["number of districts"] = float(off)
         clusters, (u, v) = len(found), graph.edges.T
-        metrics = {
-            "clusters": float(clusters),
-            "splits": float(self.districts - clusters),
-            "cut_edges": float((labels[u] != labels[v]).sum()),
-        }
+        metrics = {"clusters": float(clusters), "splits": float(self.districts - clusters)}
+        metrics["cut_edges"] = float((labels[u] != labels[v]).sum())
         return Evaluation(float(clusters), violations, metrics)

@@ -9,8 +9,10 @@ from fractions import Fraction
 import networkx as nx
 
 from forcopt.clock import Deadline
+from forcopt.errors import require
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.loops.certify.certificate import Certificate
+from forcopt.models.districting.bound_certificate import Kept
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Share
@@ -20,7 +22,7 @@ _MOMENT = 10_000
 
 
 @dataclass(frozen=True)
-class ClusteringBound:
+class ClusteringBound(Kept):
     """Prices of counties that bound the number of clusters.
 
     Attributes
@@ -60,7 +62,14 @@ class ClusteringBound:
         -------
         Certificate
             With the bound if no cluster breaks it.
+
+        Raises
+        ------
+        DeclarationError
+            If the numbers of prices and of labels are not that of the counties.
         """
+        lengths, n = (len(self.price), len(self.labels)), len(problem.whole.nodes)
+        require(lengths == (n, n), "price and labels", lengths, f"have {n} entries each, one a county")
         deadline, bound, how = Deadline(time_limit), None, ""
         try:
             graph, window = problem.whole.arrays, problem.window
@@ -150,7 +159,7 @@ def sets_above(
 
 
 @dataclass(frozen=True)
-class NoSuchDistrict:
+class NoSuchDistrict(Kept):
     """The claim that no connected set within the population bounds meets a share.
 
     Attributes

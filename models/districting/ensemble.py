@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +12,13 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array, generator, whole_number
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, check_known, require, unknown
 from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.recom import ReCom, started
+from forcopt.models.districting.screen import screened
 from forcopt.models.districting.smc import sequential_plans
 from forcopt.notebook import new_figure, write_figure
 
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 _DRAWS = 10_000
 """Plans drawn for each that satisfies the constraints which counts leave out."""
+
+_SECONDS = 30.0
+"""For the reason why there is no plan to start a chain from."""
 
 Score = str | Callable[[Plan], float]
 
@@ -108,7 +114,7 @@ class Ensemble:
     def _score(self, score: Score, plan: Plan) -> float:
         if callable(score):
             return float(score(plan))
-        metrics = plan.scores()
+        metrics = plan.scores(until=score)
         if score not in metrics:
             of_counties = ("splits", "split_counties", "pieces", "traversals")
             if score in (*of_counties, "least-change", "changed_nodes"):  # it says which node lacks a value
@@ -170,11 +176,8 @@ class Ensemble:
         halves = np.concatenate([(chain[:size], chain[-size:]) for chain in chains])
         spread, effective, first = _diagnosed(halves)
         folded, *_ = _diagnosed(np.abs(halves - np.median(halves)))
-        return {
-            "r_hat": float(np.fmax(spread, folded)),
-            "effective_size": effective,
-            "autocorrelation": first,
-        }
+        spread = float(np.fmax(spread, folded))
+        return {"r_hat": spread, "effective_size": effective, "autocorrelation": first}
 
     def share_at_most(self, score: Score, plan: Plan) -> float:
         """Give the fraction of drawn plans, by their weights, whose score is at most that of a plan.
@@ -213,9 +216,8 @@ class Ensemble:
         if plan is not None:
             own = self._score(score, plan)
             share = self.share_at_most(score, plan)
-            axes.axvline(
-                own, color="#D55E00", label=f"the plan: {own:g}, at least {share:.1%} of the ensemble"
-            )
+            label = f"the plan: {own:g}, at least {share:.1%} of the ensemble"
+            axes.axvline(own, color="#D55E00", label=label)
             axes.legend(frameon=False)
         axes.set_xlabel(name.replace("_", " "))
         axes.set_ylabel("plans" if self.weights is None else "weight of plans")
@@ -269,10 +271,17 @@ def draw_ensemble(
         return Ensemble(problem, plans, method, weights)
     first = started(problem, start, rng)
     if first is None:
-        raise DeclarationError("no plan to start the chain from was found; give one as start")
+        why = screened(problem, Deadline(_SECONDS))
+        told = why.message if why else "give one as start"
+        raise DeclarationError(f"no plan to start the chain from was found; {told}")
     chain, met = ReCom(problem, first, rng, tree, reversible=method == "reversible-recom"), [first]
     while len(met) < size and chain.run(thin) == thin:
         met.append(chain.plan)
+    if len(met) < size:
+        tied = problem.side_constraints or problem.rules
+        ended = "no two adjacent districts could be divided anew"
+        ended += ", or all plans drawn broke a constraint" if tied else ""
+        warnings.warn(f"the chain stopped after {len(met)} of {size} plans: {ended}", stacklevel=3)
     return Ensemble(problem, tuple(met), method)
 
 
@@ -297,9 +306,8 @@ def _uniform(
     found = drawn = 0
     while found < size:
         if drawn >= _DRAWS * (found + 1):
-            raise DeclarationError(
-                f"{found} of {drawn} plans drawn satisfy the shares and split limits; too few to draw {size}"
-            )
+            told = f"{found} of {drawn} plans drawn satisfy the shares and split limits"
+            raise DeclarationError(f"{told}; too few to draw {size}")
         drawn += 1
         plan = Plan.of(problem, counts.sample(seed=rng)[0].parts)
         if problem.evaluate(plan).feasible:

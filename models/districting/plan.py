@@ -110,8 +110,8 @@ class Plan:
         return cls(problem, tuple(slot if slot is not None else next(rest, ()) for slot in slots))
 
     @classmethod
-    def from_labels(cls, problem: Districting, labels: Sequence[int] | Array) -> Plan:
-        """Make a plan of an array that holds any label for each position.
+    def from_labels(cls, problem: Districting, labels: Sequence[int] | Array | Any) -> Plan:
+        """Make a plan of an array that holds any label for each position, or of GerryChain's Partition.
 
         Parameters
         ----------
@@ -131,7 +131,9 @@ class Plan:
             For a mapping, which `Districting.evaluate` takes; for a series with the nodes in another order;
             for another number of labels, and one that is not whole.
         """
-        if hasattr(labels, "iloc"):
+        if hasattr(type(labels), "assignment"):
+            labels = problem.labels(labels)
+        if hasattr(type(labels), "iloc"):
             check_label_order("Plan.from_labels", {"names": problem.nodes, "labels": labels})
         given = as_numbers(labels, "labels")
         n = len(problem.nodes)
@@ -181,13 +183,15 @@ class Plan:
         """The Reock score of each district; empty if a node lacks ``geometry``, or shapely is missing."""
         return tuple(reock(self.problem, self.labels).tolist())
 
-    def scores(self, elections: Elections | None = None) -> dict[str, float]:
+    def scores(self, elections: Elections | None = None, until: str | None = None) -> dict[str, float]:
         """Give the metrics of `Districting.evaluate`, and the scores in elections.
 
         Parameters
         ----------
         elections : Mapping[str, tuple[str, str]], optional
             See `election_scores`.
+        until : str, optional
+            A metric: those that take longer may be left out.
 
         Returns
         -------
@@ -209,7 +213,7 @@ class Plan:
         rule = f"be at most those of the problem, {problem.districts}"
         require(len(self.parts) <= problem.districts, "districts of the plan", len(self.parts), rule)
         people = np.bincount(labels, problem.arrays.weights, problem.districts)
-        return problem.metrics(labels, people) | election_scores(problem, labels, elections or {})
+        return problem.metrics(labels, people, until) | election_scores(problem, labels, elections or {})
 
     def share(self, attribute: str, total: str) -> tuple[float, ...]:
         """The sum of one node attribute over that of another in each district; NaN where that is 0.

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
-from math import floor
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from forcopt.arrays import Array
@@ -19,7 +17,6 @@ from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.models.districting.cluster_search import warm as warm_clusters
-from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.compactness import BORDER, PERIMETER
 from forcopt.models.districting.districts import CUT, SCORES
@@ -28,7 +25,7 @@ from forcopt.models.districting.local_search import annealed_kind, local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
 from forcopt.models.districting.problem import Districting, jit_warmup, measures
 from forcopt.models.districting.recom import recom
-from forcopt.models.districting.screen import completable, screened
+from forcopt.models.districting.screen import completable, least_splits, screened
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.models.districting.short_borders import fewest_cuts
 from forcopt.models.districting.side_constraints import CannotLink, CutLimit, MustLink, Share, SplitLimit
@@ -232,8 +229,9 @@ def portfolio(
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
 
-    With a `Share`, a district that meets it is sought first. If there is none, there is no plan. If a `Share`
-    is the only constraint, the districts that meet it are listed, and what each of them leaves is divided.
+    With a `Share`, a district that meets it is sought first. If there is none, there is no plan; nor if a
+    `SplitLimit` is below the bound on splits. If a `Share` is the only constraint, the districts that meet it
+    are listed, and what each of them leaves is divided.
 
     Before column generation, three districts of a plan at a time are drawn anew: if districts hold more than
     50 nodes on average, or if a first column generation ends without a proof after a quarter of the time
@@ -484,35 +482,6 @@ def _by_cuts(
     ended = result.status is Status.OPTIMAL or (result.status is Status.INFEASIBLE and plan is None)
     status = result.status if ended else Status.LIMIT if plan is None else Status.FEASIBLE
     return Outcome(plan, result.bound, status, result.iterations, result.message)
-
-
-def least_splits(problem: Districting, deadline: Deadline) -> int:
-    """Bound the splits of counties from below, by populations and by clusters of counties.
-
-    Parameters
-    ----------
-    problem : Districting
-        With counties.
-    deadline : Deadline
-        Ends the search for clusters; the bound then is weaker.
-
-    Returns
-    -------
-    int
-        No plan has fewer splits.
-    """
-    units, g = problem.units(problem.county), problem.arrays
-    people = np.bincount(units, g.weights).astype(np.int64)
-    low, high = problem.population_bounds
-    alone = int((-(-people // max(high, 1)) - 1).clip(min=0).sum())
-    if problem.unequal_seats or low < 1:
-        return alone
-    counties: nx.Graph[int] = nx.Graph()
-    counties.add_nodes_from((c, {"population": int(w)}) for c, w in enumerate(people))
-    counties.add_edges_from((a, b) for a, b in units[g.edges].tolist() if a != b)
-    clustering = CountyClustering(counties, problem.districts, bounds=(low, high))
-    bound = clustering.solve("column-generation", time_limit=deadline.left).bound
-    return max(alone, problem.districts - floor(bound)) if np.isfinite(bound) else alone
 
 
 def fewest_splits(

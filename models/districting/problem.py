@@ -909,7 +909,7 @@ class Districting(OfParts):
         Parameters
         ----------
         decision : Plan or Mapping[Any, int] or Series
-            The district of each node.
+            The district of each node; or GerryChain's Partition.
 
         Returns
         -------
@@ -919,25 +919,24 @@ class Districting(OfParts):
         Raises
         ------
         DeclarationError
-            If a node is missing, unknown, or in a district that is no integer.
+            If a node is missing, unknown, or in a district that is no integer; for the assignment of a
+            Partition, whose numbers of nodes are not those of the graph.
         """
-        from forcopt.models.districting.plan import Plan
-
-        if isinstance(decision, Plan):
-            decision = decision.assignment
         series: Any = decision
-        if hasattr(series, "iloc") and series.ndim == 1:
-            twice = series.index[series.index.duplicated()].tolist()
-            if twice:
-                raise DeclarationError(f"the plan assigns the node {twice[0]!r} twice")
+        if hasattr(type(decision), "assignment"):  # a `Plan`, or a Partition, whose graph knows the names
+            name = getattr(getattr(series, "graph", None), "original_nx_node_id_for_internal_node_id", None)
+            decision = {name(v) if name else v: d for v, d in series.assignment.items()}
+        elif type(decision).__module__.startswith("gerrychain."):
+            raise DeclarationError("GerryChain numbers the nodes of an assignment itself; give the Partition")
+        elif hasattr(series, "iloc") and series.ndim == 1:
+            for node in series.index[series.index.duplicated()]:
+                raise DeclarationError(f"the plan assigns the node {node!r} twice")
             decision = series.to_dict()
         if not isinstance(decision, Mapping):
-            raise DeclarationError(
-                f"a plan is a mapping or pandas Series from node to district, not {type(decision).__name__}"
-            )
-        for node in decision:
-            if node not in self.place:
-                raise DeclarationError(f"the plan assigns the node {node!r}, which the graph lacks")
+            told = "a plan is a mapping or pandas Series from node to district"
+            raise DeclarationError(f"{told}, not {type(decision).__name__}")
+        for node in (node for node in decision if node not in self.place):
+            raise DeclarationError(f"the plan assigns the node {node!r}, which the graph lacks")
         out = np.empty(len(self.nodes), np.int64)
         for i, node in enumerate(self.nodes):
             if node not in decision:
@@ -956,7 +955,8 @@ class Districting(OfParts):
         Parameters
         ----------
         decision : Plan | Mapping[Any, int] | Series
-            A `Plan`, or a mapping or pandas Series from each node to its district, 0 to ``districts - 1``.
+            A `Plan`, or a mapping or pandas Series from each node to its district, 0 to ``districts - 1``;
+            or GerryChain's Partition with such districts.
 
         Raises
         ------
@@ -1008,14 +1008,19 @@ class Districting(OfParts):
             raise DeclarationError(f"the district of {nodes} and others has no finite {self.goal.function}")
         return found
 
-    def metrics(self, labels: Array, people: Array) -> dict[str, float]:
-        """The objectives, and the measures of compactness and of splits for which the graph has data."""
+    def metrics(self, labels: Array, people: Array, until: str | None = None) -> dict[str, float]:
+        """The objectives, and the measures of compactness and of splits for which the graph has data.
+
+        Those that take longer are left out if one that is asked for comes before them.
+        """
         u, v = self.arrays.edges.T
         found = {
             "cut": self.arrays.cut_cost(labels) / self.cost_scale,
             "cut_edges": float((labels[u] != labels[v]).sum()),
             "deviation": float(np.abs(people - self.means).max()),
         }
+        if until in found:
+            return found
         if self.objective == "inertia":
             found["inertia"] = self.total_inertia(labels)
         if self.filled(self.county):
@@ -1028,6 +1033,8 @@ class Districting(OfParts):
                 "pieces": float((splits + 1).sum()),
                 "traversals": float(len(np.unique([*borders_crossed, labels[u][crossing]], axis=1).T)),
             }
+        if until in found:
+            return found
         if self.filled(self.enacted):
             moved = self.as_enacted(labels) != self.units(self.enacted)
             found["least-change"] = float(self.arrays.weights[moved].sum())
@@ -1145,7 +1152,7 @@ class Districting(OfParts):
             to the power `rho`. Both keep side constraints by rejection. For spanning trees, and wherever an
             edge is drawn, parallel edges are one edge, as in `Plan.cut_edges`: only their costs add.
         size : int, optional
-            The number of plans; of the chains the largest number.
+            The number of plans. If a chain cannot go on, they are fewer, and a warning says why.
         progress : bool, optional
             Show the elapsed time on the error output while drawing.
         max_cost : float, optional

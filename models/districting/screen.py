@@ -1,16 +1,20 @@
-"""The districts that meet a share: without one there is no plan."""
+"""Reasons why there is no plan: no district meets a share, or a limit on splits is below their bound."""
 
 from __future__ import annotations
 
+from math import floor
+
+import networkx as nx
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.graphs.weighted import component_labels
 from forcopt.models.districting.cluster_search import _grow, _Prices
+from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.clustering_bound import NoSuchDistrict
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.side_constraints import Share
+from forcopt.models.districting.side_constraints import Share, SplitLimit
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -116,19 +120,19 @@ def completable(problem: Districting, share: Share, deadline: Deadline) -> tuple
 
 
 def screened(problem: Districting, deadline: Deadline) -> Outcome | None:
-    """Give the outcome if no connected set within the population bounds meets a share; else None.
+    """Give the outcome if no connected set meets a share, or a limit on splits is too low; else None.
 
     Parameters
     ----------
     problem : Districting
         The problem.
     deadline : Deadline
-        Ends the search for the greatest share that a district can have.
+        Ends the searches.
 
     Returns
     -------
     Outcome or None
-        Infeasible, with a reason and a proof.
+        Infeasible, with a reason, and for a share with a proof.
     """
     for share in (item for item in problem.side_constraints if isinstance(item, Share)):
         sets, every = districts_meeting(problem, share, 1, deadline)
@@ -149,4 +153,40 @@ def screened(problem: Districting, deadline: Deadline) -> Outcome | None:
             f"{share.at_least:g} of {share.attribute} in {share.total}; {best}"
         )
         return Outcome(None, float("inf"), Status.INFEASIBLE, message=message, proof=NoSuchDistrict(share))
+    for item in (item for item in problem.side_constraints if isinstance(item, SplitLimit)):
+        below = item.limit < problem.districts - 1  # no bound is above that
+        if below and (least := least_splits(problem, deadline, item.attribute)) > item.limit:
+            reason = f"every plan has at least {least} splits of {item.attribute!r}, by populations"
+            return Outcome.infeasible(f"{reason}; {item!r} allows fewer")
     return None
+
+
+def least_splits(problem: Districting, deadline: Deadline, attribute: str | None = None) -> int:
+    """Bound the splits of counties from below, by populations and by clusters of counties.
+
+    Parameters
+    ----------
+    problem : Districting
+        With counties.
+    deadline : Deadline
+        Ends the search for clusters; the bound then is weaker.
+    attribute : str, optional
+        The node attribute that names the county; that of the problem by default.
+
+    Returns
+    -------
+    int
+        No plan has fewer splits.
+    """
+    units, g = problem.units(attribute or problem.county), problem.arrays
+    people = np.bincount(units, g.weights).astype(np.int64)
+    low, high = problem.population_bounds
+    alone = int((-(-people // max(high, 1)) - 1).clip(min=0).sum())
+    if problem.unequal_seats or low < 1:
+        return alone
+    counties: nx.Graph[int] = nx.Graph()
+    counties.add_nodes_from((c, {"population": int(w)}) for c, w in enumerate(people))
+    counties.add_edges_from((a, b) for a, b in units[g.edges].tolist() if a != b)
+    clustering = CountyClustering(counties, problem.districts, bounds=(low, high))
+    bound = clustering.solve("column-generation", time_limit=deadline.left, to_the_end=False).bound
+    return max(alone, problem.districts - floor(bound)) if np.isfinite(bound) else alone

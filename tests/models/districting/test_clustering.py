@@ -12,8 +12,8 @@ from forcopt.clock import Deadline
 from forcopt.data import delaunay, grid
 from forcopt.models import CountyClustering, Districting
 from forcopt.models.districting import Plan, Share, SplitLimit
-from forcopt.models.districting.portfolio import least_splits
-from forcopt.models.districting.screen import districts_meeting
+from forcopt.models.districting.clustering_bound import ClusteringBound
+from forcopt.models.districting.screen import districts_meeting, least_splits
 
 
 def partitions(nodes):
@@ -184,3 +184,38 @@ def test_populations_bound_the_splits():
     assert least_splits(p, Deadline(None)) == 3
     fixed = p.replace(side_constraints=[SplitLimit(limit=2)])
     assert fixed.solve(seed=1).status == "infeasible"
+
+
+def test_a_limit_on_splits_below_the_bound_is_infeasible():
+    graph = grid(10, 10)
+    for v in graph:
+        graph.nodes[v]["side"] = "west" if v % 10 < 5 else "east"
+    p = Districting(graph, 4, tolerance=0.05, side_constraints=[SplitLimit(limit=1, attribute="side")])
+    s = p.solve(time_limit=60)
+    words = "every plan has at least 2 splits of 'side', by populations; SplitLimit(limit=1"
+    assert s.status == "infeasible" and words in s.reason and s.seconds < 30
+    with pytest.raises(ValueError, match=r"no plan to start .* was found; every plan has at least 2 splits"):
+        p.ensemble("recom", size=5)
+    within = p.replace(side_constraints=[SplitLimit(limit=2, attribute="side")])
+    assert within.solve("local-search", seed=1, restarts=1).evaluation.feasible
+
+
+def test_proofs_of_clusterings_and_shares_are_kept_in_files(tmp_path):
+    counties = CountyClustering(grid(1, 3, population=[15, 5, 10]), districts=3, bounds=(10, 10))
+    graph = grid(3, 3)
+    for v in graph:
+        graph.nodes[v].update(black=1, vap=4)
+    none = Districting(
+        graph, 3, tolerance=0, side_constraints=[Share(attribute="black", total="vap", at_least=0.5)]
+    )
+    for p in (counties, none):
+        s = p.solve(seed=1)
+        s.proof.write(tmp_path / "proof.json")
+        again = type(s.proof).read(tmp_path / "proof.json")
+        assert again == s.proof and again.check(p).how == s.proof.check(p).how
+    assert again.check(none).feasible is False
+    (tmp_path / "proof.json").write_text('{"price": [1], "sigma": 1, "unit": 1.5, "labels": [0]}')
+    with pytest.raises(ValueError, match=r"unit is 1.5; Input should be a valid integer"):
+        ClusteringBound.read(tmp_path / "proof.json")
+    with pytest.raises(ValueError, match=r"price and labels is \(1, 1\); it must have 3 entries each"):
+        ClusteringBound((1,), 1, 1, (0,)).check(counties)

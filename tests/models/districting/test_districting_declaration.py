@@ -308,6 +308,28 @@ def test_to_gerrychain():
     assert len(partition["cut_edges"]) == plan.cost and dict(partition["population"]) == {0: 4, 1: 4}
 
 
+def test_partitions_of_gerrychain_are_read_by_the_names_of_nodes():
+    gerrychain = pytest.importorskip("gerrychain", reason="the package gerrychain is not installed")
+    names = {v: (7 * v + 3) % 12 for v in range(12)}  # numbers that are no positions
+    p = Districting(nx.relabel_nodes(grid(3, 4), names), 3, tolerance=0)
+    plan = Plan.from_labels(p, [v // 4 for v in range(12)])
+    partition = plan.to_gerrychain()
+    assert p.evaluate(partition) == p.evaluate(plan) and p.evaluate(plan).feasible
+    shuffled = nx.Graph()  # the Partition's graph has another order of nodes
+    shuffled.add_nodes_from(sorted(p.graph.nodes(data=True)))
+    shuffled.add_edges_from(p.graph.edges)
+    other = gerrychain.Partition(gerrychain.Graph.from_networkx(shuffled), plan.assignment)
+    for given in (partition, other):
+        assert p.labels(given).tolist() == plan.labels.tolist()
+        assert p.solve("recom", start=given, steps=1, seed=1).evaluation.feasible
+        assert p.least_change(given).solve("local-search", restarts=1).evaluation.feasible
+        assert Plan.from_labels(p, given) == plan
+        with pytest.raises(fo.DeclarationError, match="give the Partition"):
+            p.evaluate(given.assignment)
+    from_one = gerrychain.Partition(partition.graph, {v: d + 1 for v, d in partition.assignment.items()})
+    assert "districts 0 to 2" in p.evaluate(from_one).violations and Plan.from_labels(p, from_one) == plan
+
+
 def test_reads_both_graph_formats(tmp_path):
     g = grid(2, 3)
 

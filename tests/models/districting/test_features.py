@@ -435,6 +435,27 @@ def _voters(seed, rows=4, columns=6):
     return Districting(graph, 4, tolerance=0.2)
 
 
+def test_a_metric_of_an_ensemble_leaves_out_what_takes_longer(monkeypatch):
+    p = _voters(3)
+    drawn = p.ensemble("recom", size=20, seed=1)
+    table = drawn.scores()
+    monkeypatch.setattr("forcopt.models.districting.problem.polsby_popper", None)
+    for name in ("cut", "cut_edges", "deviation", "splits", "traversals"):
+        if name in table:
+            assert drawn.values(name).tolist() == table[name].tolist()
+    with pytest.raises(TypeError):
+        drawn.values("polsby_popper_min")
+
+
+def test_a_chain_that_stops_says_so():
+    p = Districting(grid(1, 4), 2, tolerance=0)  # one plan, but the pair can be divided again and again
+    assert len(p.ensemble("recom", size=5, seed=1)) == 5
+    stuck = Districting(grid(1, 4), 1, tolerance=0)
+    with pytest.warns(UserWarning, match="stopped after 1 of 5 plans: no two adjacent districts") as told:
+        assert len(stuck.ensemble("recom", size=5, seed=1)) == 1
+    assert told[0].filename == __file__
+
+
 def test_scores_of_an_ensemble_are_those_of_gerrychain():
     metrics = pytest.importorskip("gerrychain.metrics")
     from gerrychain.updaters import Election

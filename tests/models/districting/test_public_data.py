@@ -8,6 +8,7 @@ import pytest
 
 from forcopt.data import load_graph
 from forcopt.models import CountyClustering, Districting
+from forcopt.models.districting import cluster_search
 
 
 @pytest.mark.parametrize(("state", "cut"), [("ME", 16), ("NM", 17), ("ID", 10)])
@@ -67,14 +68,34 @@ def test_french_departments_in_two_districts(shared_data):
     assert agreed == 240
 
 
-def test_clusters_of_utah_counties(shared_data):
-    facts = json.loads((shared_data / "counties" / "UT.json").read_text())
+def clustering(folder, state, **fields):
+    facts = json.loads((folder / "counties" / f"{state}.json").read_text())
     graph = nx.Graph()
     graph.add_nodes_from((node["id"], {"population": node["population"]}) for node in facts["nodes"])
     graph.add_edges_from((edge["source"], edge["target"]) for edge in facts["edges"])
-    p = CountyClustering(graph, districts=75, tolerance=0.05)
+    return CountyClustering(graph, **fields)
+
+
+def test_clusters_of_utah_counties(shared_data):
+    p = clustering(shared_data, "UT", districts=75, tolerance=0.05)
     s = p.solve(time_limit=60, seed=1)
     assert s.status == "optimal" and s.objective == 12
     began = time.process_time()
     assert p.solve(time_limit=1, seed=1).objective <= 12
     assert time.process_time() - began < 6  # the presolve of HiGHS would look at no clock for minutes
+
+
+def test_a_chain_that_is_stuck_begins_anew(shared_data):
+    """Alabama's senate: the published number, where one chain found 16 clusters, and ended there."""
+    p = clustering(shared_data, "AL", districts=35, bounds=(136374, 150728))
+    assert p.solve("recombination", seed=2).objective == 19
+    s = p.solve(seed=1)
+    assert s.objective == 19 and s.decision == p.solve(seed=1).decision
+
+
+def test_the_search_for_clusters_goes_on_until_the_time_limit(shared_data, monkeypatch):
+    monkeypatch.setattr(cluster_search._Bound, "choose", lambda *_: (None, False))  # too many to choose from
+    p = clustering(shared_data, "UT", districts=75, tolerance=0.05)
+    s = p.solve(time_limit=5, seed=1)
+    assert s.status == "feasible" and s.objective < s.bound and s.seconds > 4 and "time limit" in s.message
+    assert p.solve(seed=1).message == "too many clusters are near the bound"
