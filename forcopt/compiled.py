@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any, TypeVar
 
+from forcopt.clock import standstill
 from forcopt.errors import NotInstalledError
 
 __all__ = ["int64", "njit", "trailing_zeros", "uint64"]
@@ -14,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     from numba import int64, njit, uint64
+    from numba.core import event
     from numba.cpython.unsafe.numbers import trailing_zeros
 except ImportError:
 
@@ -32,3 +35,22 @@ except ImportError:
         return refuse
 
     int64 = uint64 = trailing_zeros = int
+else:
+
+    class _Listener(event.Listener):  # type: ignore[misc]
+        """Hears numba compile or load code, in parts that lie within each other."""
+
+        def __init__(self) -> None:
+            self.depth, self.stopped = 0, ExitStack()
+
+        def on_start(self, _: Any) -> None:
+            if not self.depth:
+                self.stopped.enter_context(standstill())
+            self.depth += 1
+
+        def on_end(self, _: Any) -> None:
+            self.depth -= 1
+            if not self.depth:
+                self.stopped.close()
+
+    event.register("numba:compiler_lock", _Listener())

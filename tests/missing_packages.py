@@ -38,6 +38,7 @@ def main() -> dict[str, Any]:
     m.minimize((x * [3, 2, 4]).sum() + 1.5 * y)
     s = m.solve()
     found: dict[str, Any] = {"objective": s.objective, "status": s.status, "certified": s.certify().optimal}
+    found["limited"] = fo.load("districting/grid-3x7").solve(time_limit=60).objective  # by numpy alone
     found |= {"solved": {}, "refused": {}, "failed": {}, "named": {}, "unsuited": {}}
     smallest: dict[str, fo.Problem] = {}
     for problem in sorted(map(load, examples()), key=lambda p: len(pickle.dumps(p))):

@@ -24,7 +24,7 @@ def test_models_problems_and_certificates_work_and_the_rest_names_the_package(bl
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     assert (found["objective"], found["status"], found["certified"]) == (5.1, "optimal", True)
-    assert not found["failed"]
+    assert found["limited"] == 6 and not found["failed"]
     assert all("pip install" in message for message in found["refused"].values())
     for package in {"numba", "matplotlib", "pandas", "cvxpy", "ortools"} & set(blocked):
         assert "pip install" in found["named"][package] and package in found["named"][package]

@@ -553,8 +553,8 @@ class Problem(Declared):
             the model, see `Model.solve`.
         time_limit : float, optional
             Seconds for everything together; the method returns its best decision and a valid bound. The
-            clock starts when the method's code is compiled, which takes up to two minutes in the first run
-            after an installation; the logger ``forcopt`` announces it.
+            clock stands still while numba compiles code at its first use, which takes up to two minutes in
+            the first run after an installation; the logger ``forcopt`` announces it.
         memory_limit : float or str, optional
             Bytes that the run may take beyond what the process holds when it begins, or text such as
             ``"4 GB"``; by default half of what the machine or its container has free. Every method takes it:
@@ -611,9 +611,6 @@ class Problem(Declared):
         given = (backend or at or None, time_limit, gap, start, seed, threads, log, on_improvement)
         common = chosen.check_common(dict(zip(COMMON_OPTIONS, given, strict=True)))
         label = f"{type(self).__name__} by {chosen.name}"
-        if time_limit is not None or memory_limit is not None:
-            with announce_compilation(label):
-                chosen.compile()
         with memory_limited(memory_limit), announce_compilation(label), raising_interrupts():
             deadline = Deadline(time_limit)
             line = ProgressLine(label, deadline, on_improvement)

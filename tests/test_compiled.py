@@ -1,0 +1,43 @@
+"""What numba compiles takes neither time nor memory of a run."""
+
+import time
+
+import numpy as np
+
+from forcopt.clock import Deadline
+from forcopt.compiled import njit
+from forcopt.memory import memory_limited
+
+
+def test_the_clock_stands_still_while_numba_compiles():
+    from numba.core import event
+
+    with memory_limited("20 MB"):
+        deadline = Deadline(0.2)
+        for _ in range(2):  # parts of numba's work lie within each other
+            event.start_event("numba:compiler_lock")
+        held = np.ones(10**7)
+        time.sleep(0.3)
+        for _ in range(2):
+            event.end_event("numba:compiler_lock")
+        assert not deadline.passed and deadline.left > 0.1
+        more = np.ones(10**7)
+        time.sleep(0.02)
+        assert deadline.passed and len(held) == len(more)
+    later = Deadline(0.05)
+    time.sleep(0.1)
+    assert later.passed
+
+
+def test_a_compilation_is_outside_of_the_clock():
+    @njit()
+    def sum_of_squares(n):
+        total = 0
+        for i in range(n):
+            total += i * i
+        return total
+
+    deadline, began = Deadline(60), time.perf_counter()
+    assert sum_of_squares(4) == 14
+    took = time.perf_counter() - began
+    assert deadline.seconds < 0.5 * took
