@@ -16,7 +16,7 @@ import numpy as np
 
 from forcopt.backends.registry import get_backend
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
 from forcopt.study.compare import compare
@@ -118,7 +118,7 @@ class SolverBenchmark:
         and gap integral (see `integral`; the latter of the bound), wall, peak_memory, objective, bound,
         proved_by and message.
         """
-        import pandas as pd
+        pd = required("pandas", "frame")
 
         sizes = {_base(r)[0]: (r.integers, r.columns) for r in self.comparison.rows if r.columns is not None}
         rows = []
