@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import wraps
@@ -38,19 +39,28 @@ except ImportError:
 else:
 
     class _Listener(event.Listener):  # type: ignore[misc]
-        """Hears numba compile or load code, in parts that lie within each other."""
+        """Stops the clocks while numba compiles or loads code, in parts that lie within each other.
+
+        The first compilation of the library's own code in this process is announced.
+        """
 
         def __init__(self) -> None:
-            self.depth, self.stopped = 0, ExitStack()
+            self.depth, self.stopped, self.told = 0, ExitStack(), False
 
-        def on_start(self, _: Any) -> None:
+        def on_start(self, part: Any) -> None:
             if not self.depth:
                 self.stopped.enter_context(standstill())
             self.depth += 1
+            if not self.told and part.data and part.data["dispatcher"].__module__.startswith("forcopt."):
+                self.told = True
+                text = "compiling code, once after an installation; this may take two minutes"
+                logging.getLogger("forcopt").warning(text)
 
         def on_end(self, _: Any) -> None:
             self.depth -= 1
             if not self.depth:
                 self.stopped.close()
 
-    event.register("numba:compiler_lock", _Listener())
+    _listener = _Listener()
+    for _kind in ("numba:compiler_lock", "numba:compile"):
+        event.register(_kind, _listener)

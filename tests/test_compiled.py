@@ -1,9 +1,12 @@
 """What numba compiles takes neither time nor memory of a run."""
 
+import logging
 import time
+from types import SimpleNamespace
 
 import numpy as np
 
+import forcopt.compiled
 from forcopt.clock import Deadline
 from forcopt.compiled import njit
 from forcopt.memory import memory_limited
@@ -41,3 +44,15 @@ def test_a_compilation_is_outside_of_the_clock():
     assert sum_of_squares(4) == 14
     took = time.perf_counter() - began
     assert deadline.seconds < 0.5 * took
+
+
+def test_the_first_compilation_of_the_library_is_announced_once(monkeypatch, caplog):
+    from numba.core import event
+
+    monkeypatch.setattr(forcopt.compiled._listener, "told", False)
+    caplog.set_level(logging.WARNING, logger="forcopt")
+    for module in ("__main__", "forcopt.graphs.states", "forcopt.graphs.states"):
+        assert not caplog.messages or module != "__main__"
+        with event.trigger_event("numba:compile", {"dispatcher": SimpleNamespace(__module__=module)}):
+            assert len(caplog.messages) == (module != "__main__")
+    assert caplog.messages[0].startswith("compiling code, once after an installation")

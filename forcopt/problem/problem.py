@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import rounded_up
+from forcopt.arrays import one_seed, rounded_up
 from forcopt.clock import Deadline, Improvement, OnImprovement, raising_interrupts
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, check_known
@@ -28,7 +28,7 @@ from forcopt.notebook import brief, facts_html
 from forcopt.privacy import ObservedGroups
 from forcopt.problem.drawing import Sketch
 from forcopt.problem.method import COMMON_OPTIONS, RANKS, Handles, Method, Outcome, Rank
-from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
+from forcopt.problem.progress import ProgressLine, show_progress
 from forcopt.problem.solution import (
     FEASIBILITY_TOLERANCE,
     Evaluation,
@@ -602,18 +602,15 @@ class Problem(Declared):
         chosen = self.method(name or None)
         if rng is not None and "rng" in chosen.options:
             options, rng = {**options, "rng": rng}, None
-        if seed is not None and rng is not None:
-            raise DeclarationError(f"seed is {seed!r} and rng is {rng!r}; they are one option: give one")
-        seed = rng if seed is None else seed
+        seed = one_seed(seed, rng)
         if certify and chosen.private:
             raise DeclarationError(f"certify=True, but {chosen.name!r} is private; it has no certificate")
         own = chosen.check_own(options)
         given = (backend or at or None, time_limit, gap, start, seed, threads, log, on_improvement)
         common = chosen.check_common(dict(zip(COMMON_OPTIONS, given, strict=True)))
-        label = f"{type(self).__name__} by {chosen.name}"
-        with memory_limited(memory_limit), announce_compilation(label), raising_interrupts():
+        with memory_limited(memory_limit), raising_interrupts():
             deadline = Deadline(time_limit)
-            line = ProgressLine(label, deadline, on_improvement)
+            line = ProgressLine(f"{type(self).__name__} by {chosen.name}", deadline, on_improvement)
             if progress and "on_improvement" in chosen.common:
                 common["on_improvement"] = line.improve
             with show_progress(line, progress):

@@ -1,5 +1,4 @@
 import json
-import logging
 import pickle
 import tomllib
 
@@ -271,23 +270,6 @@ def test_whole_numbers_beyond_the_floats_are_refused():
         Counted([5, 1e300])
     with pytest.raises(fo.DeclarationError, match="it must be at most"):
         Counted([5], count=2**60)
-
-
-def test_a_compilation_is_announced_once(monkeypatch, caplog):
-    from numba.core import event
-
-    from forcopt.problem.progress import _Announced, announce_compilation
-
-    monkeypatch.setattr(_Announced, "once", False)
-    caplog.set_level(logging.WARNING, logger="forcopt")
-    with announce_compilation("Districting by frontier"), announce_compilation("within"):
-        assert not caplog.messages
-        for _ in range(2):
-            event.start_event("numba:compile")
-            event.end_event("numba:compile")
-    event.start_event("numba:compile")
-    (message,) = caplog.messages
-    assert message.startswith("Districting by frontier: compiling its code, once after an installation")
 
 
 def test_rng_is_another_name_of_the_seed():
