@@ -177,10 +177,11 @@ def catch_interrupt() -> None:
     _Interruption.asked = True
 
 
-class _Standstill:
-    """The seconds of this process for which all clocks stood still."""
+class Standstill:
+    """The seconds of this process for which all clocks stood still, and who hears that they stop or go on."""
 
     seconds = 0.0
+    watch: Callable[[bool], None] | None = None
 
 
 @contextmanager
@@ -195,12 +196,16 @@ def standstill() -> Iterator[None]:
     >>> deadline.passed
     False
     """
-    began, held = time.perf_counter(), resident()
+    began, held, watch = time.perf_counter(), resident(), Standstill.watch
+    if watch:
+        watch(False)
     try:
         yield
     finally:
-        _Standstill.seconds += time.perf_counter() - began
+        Standstill.seconds += time.perf_counter() - began
         exempt_memory(resident() - held)
+        if watch:
+            watch(True)
 
 
 class Deadline:
@@ -233,14 +238,14 @@ class Deadline:
             valid = False
         require(valid, "time_limit", limit, "be a number >= 0")
         self.limit = limit
-        self.began = time.perf_counter() - _Standstill.seconds
+        self.began = time.perf_counter() - Standstill.seconds
         self.memory = memory_budget()
         self._full = False
 
     @property
     def seconds(self) -> float:
         """Seconds since the run began."""
-        return time.perf_counter() - _Standstill.seconds - self.began
+        return time.perf_counter() - Standstill.seconds - self.began
 
     @property
     def left(self) -> float | None:

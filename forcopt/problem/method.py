@@ -15,7 +15,7 @@ import numpy as np
 
 from forcopt.arrays import generator
 from forcopt.clock import Deadline, Improvement
-from forcopt.errors import DeclarationError, NotInstalledError, require, unknown
+from forcopt.errors import DeclarationError, require, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Objective
 from forcopt.language.variable import Variable
@@ -231,7 +231,8 @@ class Method:
     function : Callable[..., Any]
         The code.
     prepare : Callable[[], object], optional
-        It compiles code, and is called before the clock of a run of `forcopt.compare` starts; see `compile`.
+        It compiles code, and is called before the clock of a run with a time limit starts; see `compile`.
+        Code of numba needs none: clocks stand still while it compiles.
     private : bool, default False
         Whether outcomes may be private releases (`Outcome.private`); no other method may return one.
     rank : Rank, default "alternative"
@@ -308,10 +309,9 @@ class Method:
         return cls(*facts)
 
     def compile(self) -> None:
-        """Call `prepare`, once in a process; nothing is compiled where numba is missing."""
+        """Call `prepare`, once in a process."""
         if self.prepare is not None:
-            with suppress(NotInstalledError):
-                _call_once(self.prepare)
+            _call_once(self.prepare)
 
     @property
     def common(self) -> tuple[str, ...]:

@@ -608,6 +608,8 @@ class Problem(Declared):
         own = chosen.check_own(options)
         given = (backend or at or None, time_limit, gap, start, seed, threads, log, on_improvement)
         common = chosen.check_common(dict(zip(COMMON_OPTIONS, given, strict=True)))
+        if time_limit is not None or memory_limit is not None:
+            chosen.compile()
         with memory_limited(memory_limit), raising_interrupts():
             deadline = Deadline(time_limit)
             line = ProgressLine(f"{type(self).__name__} by {chosen.name}", deadline, on_improvement)

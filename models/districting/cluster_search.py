@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
-from forcopt.data.graphs import grid
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import positive_part
 from forcopt.language.model import Model
@@ -339,21 +338,10 @@ def _begun(problem: CountyClustering, seed: int | np.random.Generator | None) ->
     return _Search(problem, seed), problem.districts - int(first.sum())
 
 
-def warm() -> None:
-    """Compile the code."""
-    problem = CountyClustering(grid(3, 4), districts=4, tolerance=0.2)
-    (search, most), deadline = _begun(problem, 0), Deadline(None)
-    search.improve(most, Trace(deadline, None), _PATIENCE)
-    prices = _Bound(problem, search.sets())
-    prices.solve(_CHARGES[0], deadline)
-    prices.clusters(0, _EACH, deadline)
-
-
 @CountyClustering.algorithm(
     "column-generation",
     exact=True,
     cites="Carter et al. (2020); Shahmizad and Buchanan (2025) for the problem",
-    prepare=warm,
 )
 def column_generation(
     problem: CountyClustering,
@@ -424,9 +412,7 @@ def column_generation(
     return Outcome(plan, float(most), status, len(prices.sets), message, trace.steps, proof=proof)
 
 
-@CountyClustering.algorithm(
-    "recombination", cites="DeFord, Duchin and Solomon (2021) for the step", prepare=warm
-)
+@CountyClustering.algorithm("recombination", cites="DeFord, Duchin and Solomon (2021) for the step")
 def recombination(
     problem: CountyClustering,
     *,
