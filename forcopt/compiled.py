@@ -27,9 +27,7 @@ except ImportError:
         def refuse(function: F) -> Callable[..., Any]:
             @wraps(function)
             def refused(*_: object, **__: object) -> None:
-                raise NotInstalledError(
-                    f"{function.__name__} is compiled by numba, which is not installed: pip install numba"
-                )
+                raise NotInstalledError("this needs numba, which is not installed: pip install numba")
 
             return refused
 

@@ -26,6 +26,11 @@ def test_models_problems_and_certificates_work_and_the_rest_names_the_package(bl
     assert (found["objective"], found["status"], found["certified"]) == (5.1, "optimal", True)
     assert found["limited"] == 6 and not found["failed"]
     assert all("pip install" in message for message in found["refused"].values())
+    needs = ": this needs numba, which is not installed: pip install numba"
+    if "numba" in blocked:
+        assert found["instead"]["robustness/four-points"] == f"method 'max-flow'{needs}; or solve('lp')"
+        assert found["instead"]["districting/twelve-counties"] == f"method 'column-generation'{needs}"
+        assert found["instead"]["census/quarter-of-a-grid"].startswith(f"method 'tree-dp'{needs}")
     if blocked is ALL:
         assert all(
             "NotInstalledError: " in e and "is not installed: pip install" in e

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,9 +14,10 @@ import numpy as np
 from pydantic import model_validator
 
 from forcopt.arrays import one_seed, rounded_up
+from forcopt.backends.registry import get_backend
 from forcopt.clock import Deadline, Improvement, OnImprovement, raising_interrupts
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, check_known
+from forcopt.errors import DeclarationError, NotInstalledError, UnsupportedError, check_known
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.objective import maximize, minimize
@@ -636,9 +638,18 @@ class Problem(Declared):
         except MemoryError as error:
             deadline.memory.reached = True  # or the system refused an array before
             outcome = Outcome(None, status=Status.LIMIT, message=str(error), private=chosen.private)
+        except NotInstalledError as error:
+            others = [f"; or solve({m.name!r})" for m in self.methods.values() if m.exact and self._usable(m)]
+            raise NotInstalledError(f"method {chosen.name!r}: {error}{(others or [''])[0]}") from None
         if outcome.private and common.get("seed") is None:
             return self._released(chosen, outcome, common.get("backend", ""), deadline)
         return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
+
+    def _usable(self, method: Method) -> bool:
+        """Whether it is a formulation that takes this problem, for a backend that is installed."""
+        with suppress(DeclarationError, NotInstalledError, UnsupportedError):
+            return bool(get_backend(default_backend(self.formulate(method.name)[0])))
+        return False
 
     def _kept(self, start: Any) -> tuple[Any, Status]:
         """The decision and the status where no time was left: those of a feasible start, if there is one."""

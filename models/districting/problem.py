@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from forcopt.arrays import Array, as_fraction, is_missing, lists_by_key, rounded_up
+from forcopt.arrays import Array, as_fraction, is_missing, lists_by_key, one_seed, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.data.maps import read_map
@@ -1129,6 +1129,7 @@ class Districting(OfParts):
         size: int = 1000,
         *,
         progress: bool = False,
+        rng: int | np.random.Generator | None = None,
         **options: Any,
     ) -> Ensemble:
         """Draw an ensemble of plans, for histograms of scores and outlier analysis.
@@ -1163,6 +1164,8 @@ class Districting(OfParts):
             `Ensemble.effective_size`.
         seed : int or numpy.random.Generator, optional
             Of the draws.
+        rng : int or numpy.random.Generator, optional
+            Another name of ``seed``, as Scientific Python's SPEC 7 has it.
 
         Returns
         -------
@@ -1177,7 +1180,8 @@ class Districting(OfParts):
         from forcopt.models.districting.ensemble import draw_ensemble
 
         with show_progress(ProgressLine(f"ensemble by {method}", Deadline()), progress):
-            return draw_ensemble(self, method, size, **options)
+            seed = one_seed(options.pop("seed", None), rng)
+            return draw_ensemble(self, method, size, seed=seed, **options)
 
     def require(self, method: str, *objectives: str, takes: tuple[str, ...] = ()) -> None:
         """Check that a method takes the objective, and the features that not all methods take.
