@@ -140,6 +140,7 @@ class Problem(Declared):
     methods: ClassVar[Mapping[str, Method]] = _RegisteredMethods()  # type: ignore[assignment]
 
     _own_methods: ClassVar[dict[str, Method]] = {}
+    _seeking: ClassVar[bool] = False
 
     @model_validator(mode="before")
     @classmethod
@@ -639,17 +640,24 @@ class Problem(Declared):
             deadline.memory.reached = True  # or the system refused an array before
             outcome = Outcome(None, status=Status.LIMIT, message=str(error), private=chosen.private)
         except NotInstalledError as error:
-            others = [f"; or solve({m.name!r})" for m in self.methods.values() if m.exact and self._usable(m)]
-            raise NotInstalledError(f"method {chosen.name!r}: {error}{(others or [''])[0]}") from None
+            raise NotInstalledError(f"method {chosen.name!r}: {error}{self._instead()}") from None
         if outcome.private and common.get("seed") is None:
             return self._released(chosen, outcome, common.get("backend", ""), deadline)
         return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
 
-    def _usable(self, method: Method) -> bool:
-        """Whether it is a formulation that takes this problem, for a backend that is installed."""
-        with suppress(DeclarationError, NotInstalledError, UnsupportedError):
-            return bool(get_backend(default_backend(self.formulate(method.name)[0])))
-        return False
+    def _instead(self) -> str:
+        """A formulation that takes this problem, for a backend that is installed, as the end of a message."""
+        if Problem._seeking:  # by a formulation that solves another problem of the class
+            return ""
+        Problem._seeking = True
+        try:
+            for name in (m.name for m in self.methods.values() if m.exact):
+                with suppress(DeclarationError, NotInstalledError, UnsupportedError):
+                    get_backend(default_backend(self.formulate(name)[0]))
+                    return f"; or solve({name!r})"
+        finally:
+            Problem._seeking = False
+        return ""
 
     def _kept(self, start: Any) -> tuple[Any, Status]:
         """The decision and the status where no time was left: those of a feasible start, if there is one."""
