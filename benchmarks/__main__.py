@@ -12,19 +12,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+from shutil import copy
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import forcopt as fo
 from benchmarks.history import QUIET, record
-from benchmarks.machine import wait_until_quiet
-from forcopt.errors import DeclarationError, ForcoptError, unknown
+from benchmarks.machine import now, wait_until_quiet
+from benchmarks.report import QUIET_ASKED
+from forcopt.backends import get_backend
+from forcopt.errors import BackendError, DeclarationError, ForcoptError, UnknownNameError, unknown
 
 HERE = Path(__file__).resolve().parent
 
@@ -38,12 +43,16 @@ This page compares this library with its peers. Each table names its versions, m
 A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and this library
 in one run, and writes only beside FILE (`benchmarks/report.py` helps). It writes its main rows to
 `headline.json`: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `what` (the
-measurement), `ours`, `peers` and `ratio`.
+measurement), `ours`, `peers` and `ratio`. With `--quiet` a benchmark waits for a load below .5, and a run
+during which other processes kept more than one core busy gives an error and no `headline.json`.
 
 Solvers on files: `forcopt benchmark FOLDER --solvers highs,scip --seeds 3 --permutations 2 --out results`
 ranks them by their own clocks; [docs/solvers.md](../docs/solvers.md) has the rules. No machine with a
 graphics card was at hand: solvers for them, cuOpt and cuPDLPx, are not in the tables.
 """
+
+OPTIONS_LIMIT = 10.0
+"""Seconds for the model on which options are tried."""
 
 FIRST = ("honesty", "solvers")
 """Headlines at the top of the page: what the library finds in solvers."""
@@ -64,7 +73,7 @@ def options() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="a short run; shown, not written")
     add("--list", action="store_true", dest="listed", help="list the benchmarks")
     add("--page", action="store_true", help="only write benchmarks/README.md anew")
-    add("--quiet", action="store_true", help="wait for a load below .5 before each; refuse to run without")
+    add("--quiet", action="store_true", help="a load below .5 before each, or none is run; below 1 during it")
     solvers = made.add_argument_group("solvers on files").add_argument
     solvers(
         "--solvers", "-b", metavar="A,B[OPTION=VALUE]", help="these, such as highs,scip,highs[presolve=off]"
@@ -89,12 +98,26 @@ def options() -> argparse.ArgumentParser:
         "--store", type=Path, metavar="FILE.sqlite", help="keep each run; one that is there is not repeated"
     )
     solvers("--out", type=Path, metavar="FOLDER", help="for tables, pages and logs")
-    solvers("--against", type=Path, metavar="results.json", help="say what changed since")
+    solvers(
+        "--against",
+        type=Path,
+        metavar="results.json",
+        help="say what changed since; exit code 1 if it is worse",
+    )
     return made
 
 
-def main(arguments: Sequence[str], folder: Path = HERE) -> int:
+def main(arguments: Sequence[str], folder: Path = HERE, imports: Sequence[str] | None = None) -> int:
     """Run what the arguments ask for, and give the exit code.
+
+    Parameters
+    ----------
+    arguments : Sequence[str]
+        Of the command line.
+    folder : Path, optional
+        Of the benchmarks.
+    imports : Sequence[str], optional
+        What ``--import`` named before the command: the commands of rows name it again.
 
     Raises
     ------
@@ -106,7 +129,7 @@ def main(arguments: Sequence[str], folder: Path = HERE) -> int:
     given = options().parse_args(arguments)
     if given.quiet:
         wait_until_quiet()
-    return _solvers(given, folder) if given.solvers else _committed(given, folder)
+    return _solvers(given, folder, imports or ()) if given.solvers else _committed(given, folder)
 
 
 def _committed(given: argparse.Namespace, folder: Path) -> int:
@@ -122,7 +145,7 @@ def _committed(given: argparse.Namespace, folder: Path) -> int:
         if given.quiet:
             wait_until_quiet()
         print(f"== {name}", file=sys.stderr, flush=True)
-        if not _run(found[name], given.quick):
+        if not _run(found[name], given.quick, given.quiet):
             failed.append(name)
     if not given.quick:
         record(folder)
@@ -132,12 +155,13 @@ def _committed(given: argparse.Namespace, folder: Path) -> int:
     return int(bool(failed))
 
 
-def _run(script: Path, quick: bool) -> bool:
+def _run(script: Path, quick: bool, quiet: bool) -> bool:
     """Run a benchmark; the files of a short run are shown and thrown away."""
+    variables = os.environ | ({QUIET_ASKED: "1"} if quiet else {})
     with TemporaryDirectory() as short:
         out = Path(short if quick else script.parent) / "results.md"
         command = [sys.executable, str(script), "--out", str(out), *(["--quick"] if quick else [])]
-        ended = subprocess.run(command, check=False).returncode
+        ended = subprocess.run(command, check=False, env=variables).returncode
         for page in sorted(Path(short).glob("*.md")):
             print(page.read_text(encoding="utf-8"))
     return ended == 0
@@ -168,12 +192,14 @@ def readme(folder: Path) -> str:
     return "\n".join(parts)
 
 
-def _solvers(given: argparse.Namespace, folder: Path) -> int:
+def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) -> int:
     from benchmarks.solvers.files import Chosen, choose
     from benchmarks.solvers.report import Report
-    from forcopt.study.solver_benchmark import published, solver_benchmark
+    from benchmarks.solvers.solve import solved_where_able
+    from forcopt.study.comparison import Comparison
+    from forcopt.study.solver_benchmark import SolverBenchmark, published, solver_benchmark
 
-    names = list(given.names)
+    names, load = list(given.names), now()
     source = _tier(given.tier, folder) if given.tier else None
     if source is None and names and (Path(names[0]).is_dir() or Path(names[0]).suffix in (".yaml", ".yml")):
         source = Path(names.pop(0))
@@ -185,33 +211,45 @@ def _solvers(given: argparse.Namespace, folder: Path) -> int:
     for note in chosen.notes:
         print(note, file=sys.stderr)
     seeds, orders = _variant(given.only) if given.only else (given.seeds, given.permutations)
-    result = solver_benchmark(
-        configured(given.solvers, given.options),
-        None if source is None else chosen.problems,
-        instances=names,
-        seeds=seeds,
-        orders=orders,
-        threads=given.threads or None,
-        time_limit=given.time_limit,
-        memory_limit=given.memory_limit,
-        certify=given.certify,
-        store=given.store,
-    )
-    if source is not None:
-        result = replace(result, known=published(source if source.is_dir() else source.parent))
-    report = Report(result, source, given.threads, chosen)
+    how = {"seeds": seeds, "orders": orders, "threads": given.threads or None}
+    how |= {name: getattr(given, name) for name in ("time_limit", "memory_limit", "certify", "store")}
+    solvers = configured(given.solvers, given.options)
+    check_options(solvers)
+    if source is None:
+        result = solver_benchmark(solvers, instances=names, **how)
+    else:
+        rows, problems = solved_where_able(solvers, chosen, names, how)
+        known = published(source if source.is_dir() else source.parent)
+        result = SolverBenchmark(Comparison(rows, problems), known, given.time_limit)
+    report = Report(result, _again(given, source, imports), chosen, load)
     print(report.text())
+    worse = False
     if given.against is not None:
-        print(report.against(given.against))
+        text, worse = report.against(given.against)
+        print(text)
     if given.out is not None:
         report.write(given.out)
-    return int(bool(result.wrong))
+    return int(bool(result.wrong or report.failures or worse))
+
+
+def _again(given: argparse.Namespace, source: Path | None, imports: Sequence[str]) -> str:
+    """The command that makes a run again, with gaps for its instance, solver and variant."""
+    words = ["forcopt", *(word for module in imports for word in ("--import", module)), "benchmark"]
+    words += [str(source)] if source else []
+    rest = ["--threads", str(given.threads), "--time-limit", f"{given.time_limit:g}"]
+    rest += ["--memory-limit", given.memory_limit] if given.memory_limit else []
+    rest += ["--certify"] if given.certify else []
+    first, last = (shlex.join(part).replace("{", "{{").replace("}", "}}") for part in (words, rest))
+    return f"{first} {{instance}} --solvers {{backend}} --only {{variant}} {last}"
 
 
 def _tier(name: str, folder: Path) -> Path:
     models = folder / "instances" / "tiers" / name
     if not (models / "features.csv").exists():  # it is written last
         subprocess.run([sys.executable, str(folder / "instances" / "tiers.py"), "--write", name], check=True)
+    committed = folder / "instances" / f"known-{name}.solu"  # of the tier as it is drawn everywhere
+    if committed.exists():
+        copy(committed, models / "known.solu")
     return models
 
 
@@ -233,17 +271,43 @@ def configured(solvers: str, options: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> configured("highs,scip,highs[presolve=off]", ["highs:simplex_scale_strategy=0"])
-    ['highs[simplex_scale_strategy=0]', 'scip', 'highs[presolve=off]']
+    >>> configured("highs,scip,highs[presolve=off]", ["highs:simplex_scale_strategy=0", "highs:parallel=on"])
+    ['highs[simplex_scale_strategy=0,parallel=on]', 'scip', 'highs[presolve=off]']
     """
-    found = re.split(r",(?![^\[]*\])", solvers)
+    given = re.split(r",(?![^\[]*\])", solvers)
+    found = list(given)
     for text in options:
         solver, _, setting = text.rpartition(":")
-        if solver not in found:
-            raise unknown("solver in --options", solver, found)
-        more = f"{solver[:-1]},{setting}]" if solver.endswith("]") else f"{solver}[{setting}]"
-        found = [more if name == solver else name for name in found]
+        own = given if solver in given else found  # as it was given, or with the options before this one
+        if solver not in own:
+            raise unknown("solver in --options", solver, given)
+        for at, name in enumerate(own):
+            if name == solver:
+                more = found[at]
+                found[at] = f"{more[:-1]},{setting}]" if more.endswith("]") else f"{more}[{setting}]"
     return found
+
+
+def check_options(solvers: Sequence[str]) -> None:
+    """Try solvers that have options on a model of two columns.
+
+    Raises
+    ------
+    UnknownNameError
+        For an option that a solver refuses.
+    """
+    for name in solvers:
+        if not name.endswith("]"):
+            continue
+        m = fo.Model("options")
+        x = m.variable("x", 2, lower=0, upper=1, integer=get_backend(name).capabilities.only_integer)
+        m.subject_to(x.sum() >= 1)
+        m.minimize(x[0] + 2 * x[1])
+        try:
+            m.solve(name, time_limit=OPTIONS_LIMIT)
+        except BackendError as error:
+            if "refuses" in str(error):
+                raise UnknownNameError(f"solver {name!r}: {error}") from None
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-QUIET = 1.0
-"""Load: a measurement at a higher one is drawn hollow."""
+from benchmarks.report import QUIET
 
 _UNITS = {"ms": 1e-3, "s": 1.0}
 _NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"

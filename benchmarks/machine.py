@@ -16,8 +16,13 @@ QUIET = 0.5
 """Cores; if others keep fewer busy, nothing else takes part in a measurement."""
 
 
-def machine() -> dict[str, str]:
+def machine(before: float | None = None) -> dict[str, str]:
     """What a reader needs to judge seconds: processor, caches, load, frequency governor, versions.
+
+    Parameters
+    ----------
+    before : float, optional
+        The load when the runs began, see `now`.
 
     Returns
     -------
@@ -36,11 +41,16 @@ def machine() -> dict[str, str]:
         "caches": ", ".join(f"L{level} {size}" for level, size in caches.items()),
         "memory": f"{(available() or 0) / 1e9:.1f} GB free",
         "governor": _text(cpu / "cpufreq" / "scaling_governor"),
-        "load": f"{os.getloadavg()[0]:.2f}",
+        "load": f"{now():.2f}" if before is None else f"{before:.2f} at the start, {now():.2f} at the end",
         "system": platform.platform(),
         "python": platform.python_version(),
         "versions": ", ".join(f"{name} {libraries[name]}" for name in sorted(libraries, key=str.lower)),
     }
+
+
+def now() -> float:
+    """The load average of the last minute."""
+    return os.getloadavg()[0]
 
 
 def _text(path: Path) -> str:

@@ -17,8 +17,15 @@ import venv
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+QUIET = 1.0
+"""Load by other processes: a headline measured at a higher one is not for comparing."""
+
+QUIET_ASKED = "BENCHMARK_QUIET"
+"""The environment variable that refuses such a headline."""
+
 Row = dict[str, str]
 Part = Callable[[bool], tuple[str, list[Row]]]
 """Given whether to be quick: a section in Markdown, and its rows of the headline."""
@@ -70,6 +77,14 @@ def row(subject: str, ours: str, peers: str = "-", ratio: str = "-") -> Row:
     return {"what": subject, "ours": ours, "peers": peers, "ratio": ratio}
 
 
+MEDIANS = "Seconds are the median of three runs, ours and those of the peers."
+
+
+def middle(act: Callable[[], Any], seconds: Callable[[Any], float] = lambda s: s.seconds) -> Any:
+    """Of three runs the one that takes the middle number of seconds."""
+    return sorted((act() for _ in range(3)), key=seconds)[1]
+
+
 class Page:
     """A page of results; its heading says when, where and under what load it was measured.
 
@@ -101,7 +116,18 @@ class Page:
         )
 
     def headline(self, rows: list[Row], title: str = "") -> None:
-        """Write what the page of all benchmarks says of this one."""
+        """Write what the page of all benchmarks says of this one.
+
+        Raises
+        ------
+        SystemExit
+            If `QUIET_ASKED` is set, as ``forcopt benchmark --quiet`` does, and the load was above `QUIET`.
+        """
+        if os.environ.get(QUIET_ASKED) and (load := self.others.load()) > QUIET:
+            raise SystemExit(
+                f"error: {self.out.with_name('headline.json')} is not written: the load by other processes "
+                f"was {load:.2f} during the run; --quiet asks for at most {QUIET:g}"
+            )
         told = {
             "title": title or self.title,
             "conditions": f"{self.conditions()} {self.note}".strip(),

@@ -245,8 +245,7 @@ class Declared(BaseModel, metaclass=_Named):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in type(self).model_fields:
             raise DeclarationError(
-                f"{type(self).__name__} is frozen: {name} cannot be set; "
-                f"replace({name}=...) makes another one"
+                f"{type(self).__name__} is frozen: {name} cannot be set; replace({name}=...) makes another"
             )
         super().__setattr__(name, value)
 

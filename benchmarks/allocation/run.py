@@ -12,7 +12,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from pathlib import Path
 
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 import forcopt as fo
-from benchmarks.report import Page, Row, environment, parser, progress, row, table
+from benchmarks.report import MEDIANS, Page, Row, environment, middle, parser, progress, row, table
 from forcopt.backends.registry import backends
 from forcopt.models import StratifiedAllocation, TightAmplification
 from forcopt.models.allocation.instances import random_strata
@@ -89,14 +89,15 @@ def scale(quick: bool) -> tuple[str, list[Row]]:
         fo.Model().solve(backend)  # imports it before anything is timed
     for strata in (10, 100, 1_000) if quick else (10, 100, 1_000, 10_000, 100_000):
         p = random_strata(strata, seed=1)
-        greedy = min((p.solve("greedy") for _ in range(3)), key=lambda s: s.seconds)
+        greedy = middle(partial(p.solve, "greedy"))
         best = greedy.objective
-        closed = min((p.solve("neyman") for _ in range(3)), key=lambda s: s.seconds)
+        closed = middle(partial(p.solve, "neyman"))
         binaries = int(np.minimum(p.sizes, p.sample_size).sum())
-        whole = p.solve("milp", reduce=False, time_limit=LIMIT) if binaries <= UNREDUCED else None
-        milp = p.solve("milp", time_limit=LIMIT)
-        cones = by_cones(p, closed.decision.sizes)
-        theirs = samplics([p])[0]
+        large = partial(p.solve, "milp", reduce=False, time_limit=LIMIT)
+        whole = middle(large) if binaries <= UNREDUCED else None
+        milp = middle(partial(p.solve, "milp", time_limit=LIMIT))
+        cones = middle(partial(by_cones, p, closed.decision.sizes))
+        theirs = middle(partial(samplics, [p]), lambda run: run[0].get("seconds", 0.0))[0]
         found = {
             "strata": f"{strata:,}",
             "records": f"{p.population:,}",
@@ -451,7 +452,7 @@ PARTS = {
 def main() -> None:
     given = parser(__doc__).parse_args()
     used = ("numpy", "scipy", "highspy", "clarabel", "pyscipopt", "ortools")
-    page = Page("Allocation, and what sampling does to privacy", given.out, *used)
+    page = Page("Allocation, and what sampling does to privacy", given.out, *used, note=MEDIANS)
     page.versions |= PEERS
     page.run(PARTS, given.quick)
 

@@ -12,7 +12,10 @@ import gzip
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -20,7 +23,7 @@ import networkx as nx
 import numpy as np
 
 import forcopt as fo
-from benchmarks.report import Page, Row, data, parser, progress, row, table
+from benchmarks.report import MEDIANS, Page, Row, data, middle, parser, progress, row, table
 from forcopt.data import Hierarchy, load_graph
 from forcopt.models import ConsistentRelease, Districting
 from forcopt.models.census_release import Invariant, Region, deviation_factor, measure, noise_variances
@@ -68,6 +71,13 @@ def told(s) -> list[str]:
     return [f"{s.seconds:.3g}", f"{s.objective:,.6f}", f"{max(gaps, default=residue):.1g}"]
 
 
+def timed(act: Callable[..., Any], *given: object) -> tuple[float, Any]:
+    """Seconds and result."""
+    began = time.perf_counter()
+    found = act(*given)
+    return time.perf_counter() - began, found
+
+
 def clarabel_directly(p: ConsistentRelease, solver: str) -> tuple[float, float]:
     """cvxpy with a solver on the same data, without this library: seconds and objective."""
     import cvxpy as cp
@@ -96,10 +106,11 @@ def peers(quick: bool) -> tuple[str, list[Row]]:
     rows, p = [], random_release((1, 5, 40, 300) if quick else SMALL, seed=1)
     nodes = f"{sum(p.hierarchy.sizes):,}"
     for method, q in (("tree-nnls", p), ("simplex", p.replace(order="top-down"))):
-        rows.append([nodes, method, *told(min((q.solve(method) for _ in range(3)), key=lambda s: s.seconds))])
+        rows.append([nodes, method, *told(middle(partial(q.solve, method)))])
     for order in ("joint", "top-down"):
         for backend in ("clarabel", "osqp", "highs"):
-            s = p.replace(order=order).solve("qp", backend=backend, time_limit=30.0)
+            q = p.replace(order=order)
+            s = middle(partial(q.solve, "qp", backend=backend, time_limit=30.0))
             rows.append([nodes, f"qp, {backend}, {order}: {s.status}", *told(s)])
             progress(*rows[-1])
     dp.enable_features("contrib")
@@ -107,12 +118,10 @@ def peers(quick: bool) -> tuple[str, list[Row]]:
     h, rng = Hierarchy.homogeneous([4] * (5 if quick else 9)), np.random.default_rng(0)
     noisy = [rng.integers(-5, 40, size) for size in h.sizes]
     q = ConsistentRelease(h, tuple(noisy), np.ones(h.depth), nonnegative=False)
-    s = min((q.solve("tree-wls") for _ in range(3)), key=lambda s: s.seconds)
+    s = middle(partial(q.solve, "tree-wls"))
     flat, nodes = [int(v) for level in noisy for v in level], f"{sum(h.sizes):,}"
-    began = time.perf_counter()
-    theirs = np.array(consistent(flat))
-    seconds = time.perf_counter() - began
-    off = float(np.abs(theirs - s.decision.leaves.ravel()).max())
+    seconds, theirs = middle(partial(timed, consistent, flat), lambda run: run[0])
+    off = float(np.abs(np.array(theirs) - s.decision.leaves.ravel()).max())
     rows.append([nodes, "tree-wls, complete 4-ary tree", *told(s)])
     rows.append([nodes, f"OpenDP, leaves differ by {off:.0e}", f"{seconds:.3g}", "", ""])
     progress(*rows[-1])
@@ -261,12 +270,12 @@ def real(quick: bool) -> tuple[str, list[Row]]:
     for sizes in ((1, 5, 40, 300),) if quick else (MIDDLE, TEXAS):
         p = random_release(sizes, seed=1)
         nodes = f"{sum(sizes):,}"
-        s = min((p.replace(nonnegative=False).solve("tree-wls") for _ in range(3)), key=lambda s: s.seconds)
+        s = middle(partial(p.replace(nonnegative=False).solve, "tree-wls"))
         rows.append([nodes, "tree-wls (signs free)", *told(s)])
-        s = min((p.solve("tree-nnls") for _ in range(3)), key=lambda s: s.seconds)
+        s = middle(partial(p.solve, "tree-nnls"))
         rows.append([nodes, "tree-nnls", *told(s)])
         for solver in ("CLARABEL",) if sizes == TEXAS else ("CLARABEL", "OSQP"):
-            seconds, value = clarabel_directly(p, solver)
+            seconds, value = middle(partial(clarabel_directly, p, solver), lambda run: run[0])
             rows.append([nodes, f"cvxpy + {solver.capitalize()}", f"{seconds:.3g}", f"{value:,.6f}", ""])
             progress(*rows[-1])
             if solver == "CLARABEL":
@@ -283,7 +292,7 @@ def real(quick: bool) -> tuple[str, list[Row]]:
             [
                 nodes,
                 "simplex (top-down)",
-                *told(min((q.solve("simplex") for _ in range(2)), key=lambda s: s.seconds)),
+                *told(middle(partial(q.solve, "simplex"))),
             ]
         )
     return table(["units", "method", "seconds", "objective", "largest gap in a sum"], rows), headline
@@ -294,12 +303,12 @@ def whole(quick: bool) -> tuple[str, list[Row]]:
     for sizes in ((1, 5, 40, 300),) if quick else (MIDDLE, TEXAS):
         p = random_release(sizes, seed=1, integer=True)
         nodes = f"{sum(sizes):,}"
-        exact = min((p.solve("tree-integer") for _ in range(2)), key=lambda s: s.seconds)
+        exact = middle(partial(p.solve, "tree-integer"))
         rows.append([nodes, "tree-integer", *told(exact)])
         s = p.solve("largest-remainder")
         rows.append([nodes, "largest-remainder", *told(s)])
         if sizes != TEXAS:
-            lp = p.solve("network-lp", backend="highs", time_limit=LIMIT)
+            lp = middle(partial(p.solve, "network-lp", backend="highs", time_limit=LIMIT))
             rows.append([nodes, "network-lp, HiGHS", *told(lp)])
             headline.append(
                 row(
@@ -404,7 +413,8 @@ PARTS = {
 def main() -> None:
     given = parser(__doc__, *PARTS).parse_args()
     warm()
-    page = Page("Census releases", given.out, "numpy", "scipy", "numba", "highspy", "clarabel", "cvxpy")
+    used = ("numpy", "scipy", "numba", "highspy", "clarabel", "cvxpy")
+    page = Page("Census releases", given.out, *used, note=MEDIANS)
     page.run({name: PARTS[name] for name in given.parts}, given.quick)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from benchmarks.cbf import CBF_SUFFIXES, ConicFile, read_cbf
+from benchmarks.solvers.kinds import UNKNOWN, of_file, of_model
 from forcopt.errors import DeclarationError, UnsupportedError, unknown
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.study.library import ModelFile
@@ -30,11 +31,14 @@ class Chosen:
         Sizes, by the same names.
     notes : tuple[str, ...]
         What is missing or left out, in words.
+    kinds : dict[str, str]
+        What `kind` has found already.
     """
 
     files: dict[str, Path]
     labels: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    kinds: dict[str, str] = field(default_factory=dict)
 
     @property
     def problems(self) -> dict[str, ModelFile]:
@@ -43,6 +47,12 @@ class Chosen:
             name: (ConicFile if self.conic(name) else ModelFile)(path=str(path))
             for name, path in self.files.items()
         }
+
+    def kind(self, name: str) -> str:
+        """The kind of the model of this name, see `benchmarks.solvers.kinds`."""
+        if name not in self.kinds:
+            self.kinds[name] = of_file(self.files[name]) if name in self.files else UNKNOWN
+        return self.kinds[name]
 
     def conic(self, name: str) -> bool:
         """Whether the model of this name is in a conic file."""
@@ -100,19 +110,19 @@ def choose(source: Path, listed: str | None = None) -> Chosen:
     if not chosen.files:
         words = chosen.notes or (f"{folder} holds no file that ends in {', '.join(SUFFIXES)}",)
         raise DeclarationError("; ".join(words))
-    return Chosen(chosen.files, chosen.labels, (*notes, *chosen.notes))
+    return replace(chosen, notes=(*notes, *chosen.notes))
 
 
 def _readable(chosen: Chosen) -> Chosen:
     """Without conic files that have cones or sections without a counterpart here."""
-    files, notes = dict(chosen.files), []
+    files, notes, kinds = dict(chosen.files), [], {}
     for name in filter(chosen.conic, chosen.files):
         try:
-            read_cbf(files[name])
+            kinds[name] = of_model(read_cbf(files[name]))
         except (DeclarationError, UnsupportedError) as error:
             del files[name]
             notes.append(f"left out: {error}")
-    return Chosen(files, chosen.labels, (*chosen.notes, *notes))
+    return Chosen(files, chosen.labels, (*chosen.notes, *notes), kinds)
 
 
 def _format(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""The performance profile of a ranking, as a drawing in a page."""
+"""The performance profile of a class of instances, as a drawing in a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def profile(runs: DataFrame, limit: float) -> dict[str, list[tuple[float, float]
     Parameters
     ----------
     runs : DataFrame
-        As for `benchmarks.solvers.rules.ranking`. Runs that one of the solvers refuses are left out.
+        Of one class, see `benchmarks.solvers.rules.classes`.
     limit : float
         Seconds of each run.
 
@@ -40,7 +40,7 @@ def profile(runs: DataFrame, limit: float) -> dict[str, list[tuple[float, float]
     Examples
     --------
     >>> import pandas as pd
-    >>> known = {"variant": "0,0", "solved": True, "refused": False}
+    >>> known = {"variant": "0,0", "solved": True}
     >>> two = [("a", "x", 0.99), ("a", "y", 3.99), ("b", "x", 1.99), ("b", "y", 1.99)]
     >>> runs = pd.DataFrame([{"backend": b, "instance": i, "seconds": t, **known} for b, i, t in two])
     >>> profile(runs, 60.0)["a"]
@@ -48,7 +48,6 @@ def profile(runs: DataFrame, limit: float) -> dict[str, list[tuple[float, float]
     """
     times = runs.assign(t=np.where(runs["solved"], runs["seconds"].clip(upper=limit) + SHIFT, np.inf))
     keys = ["instance", "variant"]
-    times = times[~times.groupby(keys)["refused"].transform("any")]
     best = times.groupby(keys)["t"].transform("min")
     times = times.assign(ratio=times["t"] / best.where(np.isfinite(best)))
     found = {}
@@ -59,7 +58,7 @@ def profile(runs: DataFrame, limit: float) -> dict[str, list[tuple[float, float]
     return found
 
 
-def drawing(steps: dict[str, list[tuple[float, float]]]) -> str:
+def drawing(steps: dict[str, list[tuple[float, float]]], label: str = "Performance profile") -> str:
     """A profile as SVG, factors in logarithms.
 
     Examples
@@ -75,7 +74,7 @@ def drawing(steps: dict[str, list[tuple[float, float]]]) -> str:
         return f"{x:.1f},{HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * share:.1f}"
 
     parts = [
-        f'<svg role="img" aria-label="Performance profile" width="{WIDTH + 160}" height="{HEIGHT}" '
+        f'<svg role="img" aria-label="{html.escape(label)}" width="{WIDTH + 160}" height="{HEIGHT}" '
         'font-family="sans-serif" font-size="12">'
     ]
     for share in (0.0, 0.5, 1.0):

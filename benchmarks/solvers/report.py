@@ -14,8 +14,9 @@ import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.solvers.files import Chosen
+from benchmarks.solvers.kinds import UNKNOWN, able
 from benchmarks.solvers.pictures import drawing, profile
-from benchmarks.solvers.rules import ranking, shifted_geometric_mean, wins
+from benchmarks.solvers.rules import classes, integrals, ranking, shifted_geometric_mean, wins, with_integrals
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,7 +29,10 @@ CAVEAT = (
     "the best one (Gould and Scott 2016): compare pairs, or leave the best out and draw it again."
 )
 
-PARTS = ["compile", "call", "solver", "checks", "cpu", "wall"]
+SLOWER, SLOW_SECONDS = 2.0, 1.0
+"""A run that takes more than so many times its seconds before, and more than so many seconds, is listed."""
+
+PARTS = ["build", "compile", "call", "solver", "checks", "cpu", "wall"]
 
 
 class Report:
@@ -38,21 +42,23 @@ class Report:
     ----------
     result : SolverBenchmark
         The runs.
-    folder : Path, optional
-        Of the models; the instance library's if None.
-    threads : int
-        Of each solver; 0 if it was left to them.
+    command : str
+        That makes a run again, with ``{instance}``, ``{backend}`` and ``{variant}``.
     chosen : Chosen, optional
         The files, with labels and with notes on what is missing.
+    load : float, optional
+        Of the machine when the runs began.
     """
 
     def __init__(
-        self, result: SolverBenchmark, folder: Path | None, threads: int, chosen: Chosen | None = None
+        self,
+        result: SolverBenchmark,
+        command: str,
+        chosen: Chosen | None = None,
+        load: float | None = None,
     ) -> None:
-        self.result, self.machine, self.chosen = result, machine(), chosen or Chosen({})
-        self.command = f"forcopt benchmark {shlex.quote(str(folder)) if folder else ''} {{instance}}"
-        self.command += f" --solvers '{{backend}}' --only {{variant}} --threads {threads}"
-        self.command += f" --time-limit {result.time_limit:g}"
+        self.result, self.command = result, command
+        self.machine, self.chosen = machine(load), chosen or Chosen({})
 
     @cached_property
     def runs(self) -> DataFrame:
@@ -60,13 +66,20 @@ class Report:
 
         Conic models are classes of their own: a solver without cones is still ranked on the others.
         """
-        frame = self.result.frame
+        rows = self.result.comparison.rows
+        frame = with_integrals(self.result.frame, rows, self.result.known, self.result.time_limit)
         names = frame["instance"]
+        untold = frame["class"] == UNKNOWN
+        frame.loc[untold, "class"] = names[untold].map(self.chosen.kind)
+        silent = [row.columns is None for row in rows]  # killed before it told the size: it refuses nothing
+        unable = [not able(*pair, sure=False) for pair in zip(frame["backend"], frame["class"], strict=True)]
+        frame["refused"] |= np.logical_and(silent, unable)
         frame["class"] = np.where(names.map(self.chosen.conic), "conic " + frame["class"], frame["class"])
         if self.chosen.labels:
             frame.insert(2, "size", names.map(self.chosen.labels).fillna(""))
-        logs = [f"logs/{_log_name(row)}" for row in self.result.comparison.rows]
-        command = [self.command.format_map(row) for row in frame.to_dict("records")]
+        logs = [f"logs/{_log_name(row)}" for row in rows]
+        named = frame[["instance", "backend", "variant"]].map(shlex.quote).to_dict("records")
+        command = [self.command.format_map(row) for row in named]
         return frame.assign(log=logs, command=command)
 
     @cached_property
@@ -81,14 +94,15 @@ class Report:
 
     @cached_property
     def spent(self) -> DataFrame:
-        """The seconds of each solver: our compiling, the call, its own clock, our checks, processor, all."""
-        return self.runs.groupby("backend")[PARTS].sum().reset_index()
+        """The seconds of each solver: our reading and compiling, the call, its own clock, our checks, the
+        processor, all; and the most memory that one of its processes held."""
+        groups = self.runs.groupby("backend")
+        return groups[PARTS].sum().assign(**{"peak MB": groups["peak_memory"].max() / 1e6}).reset_index()
 
     @cached_property
     def integrals(self) -> DataFrame:
-        """The mean primal integral and gap integral of each solver that reports improvements."""
-        means = self.runs.groupby("backend")[["primal integral", "gap integral"]].mean()
-        return means.dropna(how="all").reset_index()
+        """See `benchmarks.solvers.rules.integrals`."""
+        return integrals(self.runs)
 
     @cached_property
     def sizes(self) -> DataFrame:
@@ -100,19 +114,37 @@ class Report:
         return counts.reset_index()
 
     def text(self) -> str:
-        """All tables, the solvers that are left out of a class, and wrong claims."""
-        tables = [self.ranking, self.pairs, self.spent]
-        tables += [table for table in (self.integrals, self.sizes) if not table.empty]
-        parts = [table.to_string(index=False, float_format=lambda v: f"{v:.3f}") for table in tables]
+        """All tables, the solvers that are left out of a class, failed runs and wrong claims."""
+        tables = [self.ranking, self.pairs, self.spent, self.integrals, self.sizes]
+        shown = [table for table in tables if not table.empty]
+        parts = [table.to_string(index=False, float_format=lambda v: f"{v:.3f}") for table in shown]
         refused = self.runs[self.runs["refused"]].groupby("backend")["instance"].nunique()
         lines = [
             f"{name} cannot take {n} instances; it is left out of their class" for name, n in refused.items()
         ]
+        unknown = self.runs.loc[self.runs["class"].str.endswith(UNKNOWN), "instance"].unique()
+        lines += [f"{name}: no run and no file tells its size; it is in no class" for name in unknown]
+        lines += self.failures
         lines += [f"wrong: {claim}" for claim in self.result.wrong]
         return "\n\n".join([*parts, "\n".join([CAVEAT, *lines])])
 
-    def against(self, old: Path) -> str:
+    @cached_property
+    def failures(self) -> tuple[str, ...]:
+        """For each solver how many runs failed, without those that it refused, and the first one's words."""
+        own = self.runs[(self.runs["status"] == "failed") & ~self.runs["refused"]]
+        told = []
+        for name, rows in own.groupby("backend"):
+            words = (rows["message"].iloc[0].splitlines() or ["no message"])[0]
+            told.append(f"{name}: {len(rows)} run{'s' * (len(rows) > 1)} failed: {words}")
+        return tuple(told)
+
+    def against(self, old: Path) -> tuple[str, bool]:
         """What changed since the results in a file that `write` made, solver by solver.
+
+        Returns
+        -------
+        tuple[str, bool]
+            The words, and whether something is worse: a run that was solved and is not, or a new wrong claim.
 
         Raises
         ------
@@ -121,21 +153,41 @@ class Report:
         """
         import pandas as pd
 
-        before = pd.DataFrame(json.loads(old.read_text(encoding="utf-8"))["runs"])
+        told = json.loads(old.read_text(encoding="utf-8"))
+        before = pd.DataFrame(told["runs"], columns=None if told["runs"] else list(self.runs))
+        lines, limit = [], self.result.time_limit
+        if told["time_limit"] != limit:
+            lines.append(f"time limit: {told['time_limit']:g} -> {limit:g} s")
+        then, now = (set(frame["instance"]) for frame in (before, self.runs))
+        for words, names in (("added", now - then), ("dropped", then - now)):
+            if names:
+                lines.append(f"{words}: {', '.join(sorted(names))}")
         both = self.runs.merge(before, on=["instance", "backend", "variant"], suffixes=("", " before"))
-        lines = []
+        if both.empty:
+            lines.append(f"no run is also in {old}: no instance, solver and variant is in both")
+        lost = both["solved before"].astype(bool) & ~both["solved"]
+        lied = both["wrong"] & ~both["wrong before"].astype(bool)
+        slow = (both["seconds"] > SLOWER * both["seconds before"]) & (both["seconds"] > SLOW_SECONDS)
+        both = both.assign(lost=lost, lied=lied, slow=slow & both["solved"])
         for backend, own in both.groupby("backend"):
             versions = " -> ".join(own[column].max() for column in ("version before", "version"))
             solved = " -> ".join(str(int(own[column].sum())) for column in ("solved before", "solved"))
-            times = (
-                own[column].clip(upper=self.result.time_limit) for column in ("seconds before", "seconds")
-            )
+            times = (own[column].clip(upper=limit) for column in ("seconds before", "seconds"))
             means = " -> ".join(f"{shifted_geometric_mean(seconds):.3f}" for seconds in times)
             lines.append(f"{backend} {versions}: {len(own)} runs in both; solved {solved}; mean {means} s")
-            for row in own[own["status"] != own["status before"]].to_dict("records"):
-                words = f"{row['status before']} -> {row['status']}"
-                lines.append(f"  {row['instance']} ({row['variant']}): {words}")
-        return "\n".join(lines)
+            for row in own.to_dict("records"):
+                words = []
+                if row["status"] != row["status before"]:
+                    words.append(f"{row['status before']} -> {row['status']}")
+                words += ["a new wrong claim"] if row["lied"] else []
+                words += ["worse"] if row["lost"] else []
+                words += [f"{row['seconds before']:.3f} -> {row['seconds']:.3f} s"] if row["slow"] else []
+                if words:
+                    lines.append(f"  {row['instance']} ({row['variant']}): {'; '.join(words)}")
+        worse = int((lost | lied).sum())
+        if worse:
+            lines.append(f"worse: {worse} runs were solved and are not, or have a new wrong claim")
+        return "\n".join(lines), bool(worse)
 
     def write(self, out: Path) -> None:
         """Write report.html, runs.html, runs.csv, results.json and the solvers' logs to a folder."""
@@ -152,7 +204,9 @@ class Report:
     def page(self) -> str:
         """The page report.html."""
         facts = "".join(f"<p><b>{name}</b> {html.escape(text)}</p>" for name, text in self.machine.items())
-        wrong = "<br>".join(map(html.escape, self.result.wrong)) or "none"
+        wrong, failed = (
+            "<br>".join(map(html.escape, claims)) or "none" for claims in (self.result.wrong, self.failures)
+        )
         titles = {"Ranking": self.ranking, "Pairs": self.pairs, "Seconds": self.spent}
         titles |= {"Integrals": self.integrals, "Solved by size": self.sizes}
         tables = {
@@ -160,14 +214,18 @@ class Report:
             for title, table in titles.items()
             if not table.empty
         }
-        picture = drawing(profile(self.runs, self.result.time_limit))
+        pictures = "".join(
+            f"<h3>{kind}</h3>{drawing(profile(own, self.result.time_limit), f'Performance profile, {kind}')}"
+            for kind, own in classes(self.runs)
+        )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.chosen.notes)
         return (
             "<!doctype html><meta charset=utf-8><title>Solvers</title>"
             "<style>td,th{padding:.2em .8em}table{border-collapse:collapse}.bad{color:#a00}</style>"
             f"<h1>Solvers</h1>{notes}{''.join(tables.values())}"
-            f"<h2>Performance profile</h2>{picture}<p>{CAVEAT}</p>"
-            f"<h2>Wrong claims</h2><p>{wrong}</p><h2>Instances</h2>{self._instances()}"
+            f"<h2>Performance profiles</h2>{pictures}<p>{CAVEAT}</p>"
+            f"<h2>Wrong claims</h2><p>{wrong}</p><h2>Failed runs</h2><p>{failed}</p>"
+            f"<h2>Instances</h2>{self._instances()}"
             "<p>The title of a cell is the command that runs it again. <a href=runs.html>Sortable, with "
             "charts</a>, <a href=runs.csv>CSV</a>, <a href=results.json>JSON</a>, <a href=logs>logs</a></p>"
             f"<h2>Machine</h2>{facts}"

@@ -1,14 +1,22 @@
-"""The field's rules for ranking solvers: means, penalties, the virtual best, and wins of each pair."""
+"""The field's rules for ranking solvers: means, penalties, the virtual best, wins of pairs, integrals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.solvers.kinds import UNKNOWN
+from forcopt.clock import Improvement
+from forcopt.status import Status
+from forcopt.study.tolerances import SAME, TOLERANCE
+
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from forcopt.study.run import Run
+    from forcopt.study.solver_benchmark import Known
 
 TIE = 0.05
 """Two solvers tie on a run if their seconds differ by this share at most, as repeated runs of one do."""
@@ -40,6 +48,17 @@ def shifted_geometric_mean(seconds: Iterable[float], shift: float = 1.0) -> floa
     return float(np.exp(np.log(values + shift).mean()) - shift) if values.size else float("nan")
 
 
+def classes(runs: DataFrame) -> Iterator[tuple[str, DataFrame]]:
+    """Each class of instances with the runs of the solvers that refuse none of it.
+
+    The class of an instance is unknown if no run and no file tells its size; it is left out.
+    """
+    for kind, group in runs.groupby("class"):
+        group = group[~group["backend"].isin(group.loc[group["refused"], "backend"])]
+        if not (group.empty or str(kind).endswith(UNKNOWN)):
+            yield str(kind), group
+
+
 def ranking(runs: DataFrame, limit: float) -> DataFrame:
     """Rank the solvers of each class of instances.
 
@@ -68,10 +87,7 @@ def ranking(runs: DataFrame, limit: float) -> DataFrame:
     import pandas as pd
 
     tables = []
-    for kind, group in runs.groupby("class"):
-        group = group[~group["backend"].isin(group.loc[group["refused"], "backend"])]
-        if group.empty:
-            continue
+    for kind, group in classes(runs):
         times = group.assign(t=np.where(group["solved"], group["seconds"].clip(upper=limit), limit))
         best = times.groupby(["instance", "variant"])["t"].transform("min")
         times["first"] = times["solved"] & _ties(times["t"], best)
@@ -136,3 +152,139 @@ def wins(runs: DataFrame, limit: float) -> DataFrame:
             counts = ((ahead & ~behind).sum(), (ahead & behind).sum(), (behind & ~ahead).sum())
             rows.append((a, b, *map(int, counts)))
     return pd.DataFrame(rows, columns=["solver", "other", "wins", "ties", "losses"])
+
+
+def integral(trace: Sequence[Improvement], end: float, target: float, of: str = "objective") -> float:
+    """The mean over time of the gap to a known value: the primal integral, or that of the bound.
+
+    Parameters
+    ----------
+    trace : Sequence[Improvement]
+        Of a run, and its end.
+    end : float
+        The seconds at which the mean ends, such as the time limit.
+    target : float
+        The optimum, or the best known objective.
+    of : {"objective", "bound"}
+        Whose gap to the target is taken.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; the gap is ``|v - target| / max(|v|, |target|)``, 1 before the first value and for
+        one of the other sign. NaN without a target.
+
+    References
+    ----------
+    T. Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41, 2013.
+
+    Examples
+    --------
+    >>> from forcopt.clock import Improvement
+    >>> steps = [Improvement(1.0, 20.0, 5.0), Improvement(3.0, 10.0, 10.0)]
+    >>> integral(steps, 4.0, 10.0)  # a second of gap 1, two of gap 1/2, one of 0
+    0.5
+    """
+    if not np.isfinite(target):
+        return float("nan")
+    points = [(0.0, np.nan), *((step.seconds, getattr(step, of)) for step in trace if step.seconds < end)]
+    total = 0.0
+    for (start, value), (stop, _) in zip(points, [*points[1:], (end, 0.0)], strict=True):
+        off = abs(value - target)
+        known = np.isfinite(value) and (value * target >= 0 or off <= SAME)
+        gap = off / max(abs(value), abs(target), SAME) if known else 1.0
+        total += gap * (stop - start)
+    return total / end
+
+
+def targets(runs: DataFrame, rows: Sequence[Run], known: Mapping[str, Known]) -> dict[str, float]:
+    """By instance the value that integrals take gaps to.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        With the columns instance and wrong.
+    rows : Sequence[Run]
+        The same runs.
+    known : Mapping[str, Known]
+        Published values.
+
+    Returns
+    -------
+    dict[str, float]
+        The published optimum; without one the best objective of all runs in any order, or a better published
+        one.
+    """
+    found: dict[str, list[float]] = {}
+    most: dict[str, bool] = {}
+    for name, wrong, row in zip(runs["instance"], runs["wrong"], rows, strict=True):
+        most[name] = row.sense == "max"
+        if row.solved and not wrong and row.violation <= TOLERANCE:
+            found.setdefault(name, []).append(row.objective)
+    for name in most:
+        if name in known and np.isfinite(known[name].objective):
+            published = known[name]
+            kept = [] if published.status is Status.OPTIMAL else found.get(name, [])
+            found[name] = [*kept, published.objective]
+    return {name: max(values) if most[name] else min(values) for name, values in found.items()}
+
+
+def with_integrals(
+    runs: DataFrame, rows: Sequence[Run], known: Mapping[str, Known], limit: float
+) -> DataFrame:
+    """Add the columns primal integral and gap integral: means of gaps over the time limit.
+
+    Parameters
+    ----------
+    runs, rows, known
+        As for `targets`.
+    limit : float
+        Seconds of each run.
+
+    Returns
+    -------
+    DataFrame
+        NaN for a refused run, for an instance without a target, and for solvers none of whose runs reports an
+        improvement. The objective and the bound that a run ends with count from its seconds on; a run without
+        a point, and a wrong one, have 1.
+    """
+    best = targets(runs, rows, known)
+    report = {row.backend for row in rows if row.trace}
+    columns: dict[str, list[float]] = {"primal integral": [], "gap integral": []}
+    for run, row in zip(runs.to_dict("records"), rows, strict=True):
+        told = row.backend in report and not run["refused"]
+        target = best.get(run["instance"], np.nan) if told else np.nan
+        trace = () if run["wrong"] else row.trace
+        if row.solved and not run["wrong"]:
+            ended = max([run["seconds"], *(step.seconds for step in row.trace)])
+            trace = (*trace, Improvement(ended, row.objective, row.bound))
+        for name, of in (("primal integral", "objective"), ("gap integral", "bound")):
+            columns[name].append(integral(trace, limit, target, of))
+    return runs.assign(**columns)
+
+
+def integrals(runs: DataFrame) -> DataFrame:
+    """The mean integrals of each class's solvers, over the runs that all of them have.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of `with_integrals`.
+
+    Returns
+    -------
+    DataFrame
+        The columns class, backend, runs, primal integral and gap integral.
+    """
+    import pandas as pd
+
+    tables = []
+    for kind, group in classes(runs):
+        own = group.dropna(subset="primal integral")
+        solvers = own.groupby(["instance", "variant"])["backend"].transform("nunique")
+        own = own[solvers == own["backend"].nunique()]
+        means = own.groupby("backend")[["primal integral", "gap integral"]].mean().reset_index()
+        means.insert(1, "runs", [int((own["backend"] == name).sum()) for name in means["backend"]])
+        means.insert(0, "class", kind)
+        tables.append(means)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()

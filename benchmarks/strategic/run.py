@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -17,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 import pandas as pd
 
-from benchmarks.report import Page, Row, data, parser, progress, row, table
+from benchmarks.report import MEDIANS, Page, Row, data, middle, parser, progress, row, table
 from forcopt.models.strategic import StrategicClassification, learn_bandit, learn_full_information
 from forcopt.models.strategic.instances import credit, max_cover, random_discrete, random_plane
 from forcopt.models.strategic.learning import bandit_batch, full_information_samples
@@ -59,10 +60,11 @@ def scale(quick: bool) -> tuple[str, list[Row]]:
         began = time.perf_counter()
         edges = len(p.graph.agent)
         ordered = time.perf_counter() - began
-        greedy = min((p.solve("greedy-deletion") for _ in range(3)), key=lambda s: s.seconds)
+        greedy = middle(partial(p.solve, "greedy-deletion"))
         cells = [f"{agents:,} × {criteria:,}", f"{edges:,}", seconds(declared), seconds(ordered)]
         cells += [f"{seconds(greedy.seconds)}", f"{greedy.objective:,.0f}", str(greedy.iterations)]
-        exact = [p.solve(m, time_limit=LIMIT) for m in ("lp", "milp")] if edges <= MOST_EDGES else []
+        solves = [partial(p.solve, m, time_limit=LIMIT) for m in ("lp", "milp")]
+        exact = [middle(solve) for solve in solves] if edges <= MOST_EDGES else []
         rows.append(cells + ([told(s) for s in exact] or ["not tried"] * 2))
         progress(*rows[-1])
         if exact and (agents, criteria) in HEADLINES:
@@ -116,7 +118,7 @@ def _growth_row(name: str, p: StrategicClassification) -> list[str]:
     began = time.perf_counter()
     edges = len(p.graph.agent)
     ordered = time.perf_counter() - began
-    s = min((p.solve("greedy-deletion") for _ in range(3)), key=lambda s: s.seconds)
+    s = middle(partial(p.solve, "greedy-deletion"))
     an_edge = f"{s.seconds / edges * 1e9:.0f}"
     return [name, f"{edges:,}", seconds(ordered), seconds(s.seconds), an_edge, f"{s.iterations:,}"]
 
@@ -247,7 +249,9 @@ PARTS = {
 
 def main() -> None:
     given = parser(__doc__).parse_args()
-    note = "All methods belong to forcopt: the exact methods are the peers of the linear-time method."
+    note = (
+        f"All methods belong to forcopt: the exact methods are the peers of the linear-time method. {MEDIANS}"
+    )
     page = Page("Strategic classification", given.out, "numpy", "scipy", "highspy", note=note)
     page.run(PARTS, given.quick)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +14,7 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.outer import OuterSession, with_tangents
 from forcopt.clock import Improvement
 from forcopt.compile.program import Program, RowBlock, StageCost
-from forcopt.compile.scaling import Scaling, geometric, objective_factor, scaling_of, without_dust
+from forcopt.compile.scaling import Scaling, geometric, lifted, objective_factor, scaling_of, without_dust
 
 
 def open_session(backend: Backend, program: Program, *, scaled: bool | None = None) -> Session:
@@ -38,10 +39,13 @@ def open_session(backend: Backend, program: Program, *, scaled: bool | None = No
     UnsupportedError
         If no scaling brings a coefficient into the solver's range.
     """
+    begin = backend.session
     if program.cones and "tangents" in with_tangents(backend).kinds:
-        return OuterSession(program, backend, partial(open_session, backend, scaled=scaled))
-    clean, scaling = conditioned(backend, program, scaled=scaled)
-    return backend.session(clean) if scaling is None else ScaledSession(backend, clean, scaling)
+        begin = partial(OuterSession, backend=backend, opened=partial(open_session, backend, scaled=scaled))
+        clean, scaling = program, _further(program, lifted(program))
+    else:
+        clean, scaling = conditioned(backend, program, scaled=scaled)
+    return begin(clean) if scaling is None else ScaledSession(begin, clean, scaling)
 
 
 def conditioned(
@@ -53,11 +57,16 @@ def conditioned(
     plain = not (clean.cones or clean.indicators or clean.is_staged or clean.stages[0].quadratic is not None)
     if scaling is None and plain and (backend.scales if scaled is None else scaled):
         scaling = geometric(clean)
-    factors = [objective_factor(stage, scaling) for stage in clean.stages]
-    if backend.capabilities.smallest and max(factors) > 1.0:
-        given = scaling or Scaling(np.ones(clean.rows.count), np.ones(clean.columns))
-        scaling = replace(given, objective=factors[0])
-    return clean, scaling
+    return clean, _further(clean, scaling)
+
+
+def _further(program: Program, scaling: Scaling | None) -> Scaling | None:
+    """A scaling of the cones and the objective, too; None if none of them needs one."""
+    given = scaling or Scaling(np.ones(program.rows.count), np.ones(program.columns))
+    if any((given.cone_factors(cone) > 1).any() for cone in program.cones):
+        scaling = given
+    factors = [objective_factor(stage, scaling) for stage in program.stages]
+    return replace(given, objective=factors[0]) if any(factor != 1.0 for factor in factors) else scaling
 
 
 class ScaledSession(Session):
@@ -65,18 +74,18 @@ class ScaledSession(Session):
 
     Parameters
     ----------
-    backend : Backend
-        Solves the scaled program.
+    begin : Callable[[Program], Session]
+        Opens a session of the scaled program.
     program : Program
         As given.
     scaling : Scaling
         Of the program.
     """
 
-    def __init__(self, backend: Backend, program: Program, scaling: Scaling) -> None:
+    def __init__(self, begin: Callable[[Program], Session], program: Program, scaling: Scaling) -> None:
         super().__init__(program)
         self.scaling = scaling
-        self.inner = backend.session(scaling.program(program))
+        self.inner = begin(scaling.program(program))
         self._factors = scaling.rows
 
     def solve(self, options: SolveOptions) -> RawResult:
@@ -101,6 +110,9 @@ class ScaledSession(Session):
             result.row_dual = result.row_dual * self._factors * unit
         if result.reduced_cost is not None:
             result.reduced_cost = result.reduced_cost / columns * unit
+        if result.cone_duals is not None:
+            told = zip(self.program.cones, result.cone_duals, strict=True)
+            result.cone_duals = [dual * self.scaling.cone_factors(cone) * unit for cone, dual in told]
         return result
 
     def add_rows(self, rows: RowBlock) -> None:

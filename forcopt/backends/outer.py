@@ -136,7 +136,7 @@ class OuterSession(Session):
         if self.search is None:
             self._read_multipliers(result)
         elif result.status is Status.OPTIMAL:
-            result = self._searched(self.search, plain, options.start, result)
+            result = replace(self._searched(self.search, plain, options.start, result), row_dual=None)
         result.log, result.trace = self._monitor.log, self._monitor.trace
         result.iterations, result.nodes = self._iterations, self._nodes
         return result

@@ -252,7 +252,7 @@ class FittedCausalModel:
                 raise DeclarationError(f"rho is {r:g} for {m!r}; it must be between -1 and 1")
             if not {m, outcome} <= set(self.deviations):
                 raise DeclarationError(
-                    f"rho: the deviations of the errors of {m!r} and {outcome!r} must be known"
+                    f"rho: the deviations of errors of {m!r} and {outcome!r} must be known"
                 )
         left = 1.0 - sum(r * r for r in given.values())
         if left <= 0:
@@ -352,8 +352,7 @@ class FittedCausalModel:
                 raise DeclarationError(f"baseline: the attribute {a!r} is missing")
             if a in self.levels and baseline[a] not in self.levels[a]:
                 raise DeclarationError(
-                    f"baseline.{a} is {baseline[a]!r}; "
-                    f"known levels are {', '.join(map(repr, self.levels[a]))}"
+                    f"baseline.{a} is {baseline[a]!r}; levels are {', '.join(map(repr, self.levels[a]))}"
                 )
             found[a] = np.full(n, baseline[a], dtype=None if a in self.levels else float)
         return found

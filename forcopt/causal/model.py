@@ -367,7 +367,7 @@ class CausalModel(Declared):
         for name in (*self.sensitive, *(self.equations if needed is None else needed)):
             if name not in frame.columns:
                 raise DeclarationError(
-                    f"the frame has no column {name!r}; it has {', '.join(map(str, frame))}"
+                    f"no column {name!r} in the frame; it has {', '.join(map(str, frame))}"
                 )
             refuse_missing(frame, name)
             column = frame[name]

@@ -110,10 +110,10 @@ def _root(
 
 
 def _import(module: str) -> None:
-    """Import a module by its name, or a file by its path."""
+    """Import a module by its name, or a file by its path; processes of runs find it in its folder."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(module)))
     try:
         if not module.endswith(".py"):
-            sys.path.insert(0, os.getcwd())
             import_module(module)
             return
         spec = spec_from_file_location(Path(module).stem, module)

@@ -21,5 +21,6 @@ def benchmark(context: typer.Context) -> None:
         if (root / "benchmarks" / "__main__.py").is_file() and (root / "forcopt").is_dir():
             sys.path.insert(0, str(root))
             quiet = ["--quiet"] if Screen.quiet else []  # the root takes that option first
-            raise typer.Exit(import_module("benchmarks.__main__").main([*context.args, *quiet]))
+            main = import_module("benchmarks.__main__").main
+            raise typer.Exit(main([*context.args, *quiet], imports=context.find_root().params["modules"]))
     raise DeclarationError("there are no benchmarks here: they are in the repository, not in the package")

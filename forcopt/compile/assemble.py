@@ -63,9 +63,7 @@ def assemble(rows: Sequence[Row]) -> RowBlock:
     count = sum(e.size for e, _, _ in rows)
     most = sum(e.coefficient_count for e, _, _ in rows)
     if most > np.iinfo(np.int32).max:
-        raise DeclarationError(
-            f"{most} coefficients are too many; at most {np.iinfo(np.int32).max} can be passed"
-        )
+        raise DeclarationError(f"{most} coefficients; at most {np.iinfo(np.int32).max} can be passed")
     claim_memory(12 * most + 20 * count)
     indptr = np.zeros(count + 1, dtype=np.int32)
     indices = np.empty(most, dtype=np.int32)

@@ -86,6 +86,9 @@ def _assembled(rows: Sequence[Constraint]) -> RowBlock | None:
     return assemble([(c.expression, *c.row_bounds()) for c in rows]) if rows else None
 
 
+_LEAST = 2.0**-18
+"""Solvers count 1e-6 as zero."""
+
 Writer = Callable[[Utilities, BridgeContext], LeximinStages]
 
 _WRITERS: dict[str, tuple[Writer, bool]] = {}
@@ -143,6 +146,13 @@ def write_leximin(stage: Sorted, context: BridgeContext, method: str | None = No
         )
     utilities = stage.expression if stage.maximize else -stage.expression
     low, high = context.reach(utilities)
+    reach = np.maximum(np.abs(low), np.abs(high))
+    sizes = reach if np.isfinite(reach).all() else np.abs(utilities.linear_rows().data)
+    if 0 < (most := float(sizes.max(initial=0.0))) < _LEAST:
+        raise UnsupportedError(
+            f"leximin: values of the size {most:g} are too small for solvers to tell apart; multiply all by "
+            f"{2.0 ** -np.round(np.log2(most)):g}, which keeps the order of decisions"
+        )
     whole = context.is_integral(utilities)
     values = context.column("value", utilities.shape, low, high, implied_integer=whole)
     context.row(values <= utilities)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.compile.program import Program, RowBlock, StageCost, row_scales
+from forcopt.compile.program import Cone, Program, RowBlock, StageCost, row_scales
 from forcopt.errors import UnsupportedError
 
 _DUST = 2.0**-50
@@ -28,6 +28,10 @@ _NEGLIGIBLE = 1e-8
 _LEAST = 2.0**-16
 """Solvers count a reduced cost, or a violation of a row or bound, of 1e-7 or 1e-6 as zero. This decides
 nothing if the largest cost, the largest entry of the row, or the bound is far above it."""
+
+_FAR = 2.0**7
+"""Norms and squares of entries above it, or below its inverse, get a unit: SCIP 10.0 fails on norms of 1e4,
+Clarabel 0.11 on some of 1e5."""
 
 _ROUNDS = 10
 """Passes of geometric scaling."""
@@ -91,8 +95,8 @@ class Scaling:
 
     def program(self, program: Program) -> Program:
         """The scaled program."""
-        stages, by = tuple(map(self.stage, program.stages)), sp.diags_array(self.columns)
-        cones = tuple(replace(c, matrix=sp.csr_array(c.matrix @ by)) for c in program.cones)
+        stages = tuple(map(self.stage, program.stages))
+        cones = tuple(self.cone(c, self.cone_factors(c)) for c in program.cones)
         indicators = tuple(replace(i, rows=self.block(i.rows)) for i in program.indicators)
         lower, upper = program.lower / self.columns, program.upper / self.columns
         rows = self.block(program.rows, self.rows)
@@ -109,6 +113,18 @@ class Scaling:
             factors = self.factors(rows)
         data = rows.data * self.columns[rows.indices] * np.repeat(factors, np.diff(rows.indptr))
         return RowBlock(rows.indptr, rows.indices, data, rows.lower * factors, rows.upper * factors)
+
+    def cone_factors(self, cone: Cone) -> Array:
+        """For each entry of cones the power of two that brings the largest of a small cone near 1; else 1."""
+        sizes = sp.csr_array(abs(cone.matrix) @ sp.diags_array(self.columns))
+        largest = sizes.max(axis=1).toarray().reshape(-1, cone.size).max(axis=1)
+        is_small = (largest > 0) & (largest < _LEAST)
+        return np.repeat(np.exp2(-np.round(np.log2(np.where(is_small, largest, 1.0)))), cone.size)
+
+    def cone(self, cone: Cone, factors: Array) -> Cone:
+        """Scale cones: each is closed under multiplication."""
+        matrix = sp.diags_array(factors) @ cone.matrix @ sp.diags_array(self.columns)
+        return replace(cone, matrix=sp.csr_array(matrix), offset=cone.offset * factors)
 
     def stage(self, stage: StageCost) -> StageCost:
         """Scale an objective and its columns."""
@@ -154,6 +170,12 @@ def _fixed(program: Program) -> Array:
     return fixed
 
 
+def unit_of(entries: Array) -> float:
+    """The power of two nearest to the largest entry, if that is far from 1; else 1."""
+    size = float(np.abs(entries).max(initial=0.0))
+    return float(np.exp2(np.round(np.log2(size)))) if size and not 1 / _FAR <= size <= _FAR else 1.0
+
+
 def small_units(lower: Array, upper: Array, fixed: Array) -> Array:
     """The power of two nearest to the bounds of a column, if they are below `_LEAST`; 1 for all others."""
     reach = np.maximum(np.abs(lower), np.abs(upper))
@@ -172,17 +194,25 @@ def small_rows(rows: RowBlock, units: Array) -> Array:
 
 
 def _units(program: Program) -> Array:
-    """The units of the columns; all 1 without integers, where multipliers prove the optimum."""
-    return small_units(program.lower, program.upper, _fixed(program) | (not program.is_integer))
+    """The units of the columns: of small bounds beside integers (else multipliers prove the optimum), and of
+    columns without an upper bound whose entries in cones are all large, or all small, such as norms."""
+    fixed, (least, most) = _fixed(program), np.full((2, program.columns), np.inf) * [[1], [-1]]
+    for matrix in (cone.matrix for cone in program.cones):
+        np.minimum.at(least, matrix.indices, np.abs(matrix.data))
+        np.maximum.at(most, matrix.indices, np.abs(matrix.data))
+    units = small_units(program.lower, program.upper, fixed | (not program.is_integer))
+    far = np.isinf(program.upper) & np.isfinite(least) & ((least > _FAR) | (most < 1 / _FAR))
+    units[far] = np.exp2(-np.round(np.log2(least[far])))
+    return np.where(fixed, 1.0, units)
 
 
-def _lifted(program: Program) -> Scaling | None:
+def lifted(program: Program) -> Scaling | None:
     """Bring columns whose bounds and rows whose entries are below `_LEAST` near 1; None if there are none."""
     units = _units(program)
     if (units == 1).all() and np.abs(program.rows.data).min(initial=1.0) >= _LEAST:
         return None
     factors = small_rows(program.rows, units)
-    return Scaling(factors, units) if (units < 1).any() or (factors > 1).any() else None
+    return Scaling(factors, units) if (units != 1).any() or (factors > 1).any() else None
 
 
 def scaling_of(program: Program, smallest: float) -> Scaling | None:
@@ -205,16 +235,16 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     """
     if not smallest:
         return None
-    lifted = _lifted(program)
-    program = program if lifted is None else lifted.program(program)
+    lifting = lifted(program)
+    program = program if lifting is None else lifting.program(program)
     rows = program.rows
     size = np.abs(rows.data)
     if not size.size or size.min() > smallest:
-        return lifted
+        return lifting
     owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
     counts = _counts(program, size, owner, smallest)
     if size[counts].min(initial=np.inf) > smallest:
-        return lifted
+        return lifting
     scaling = geometric(program, counts & (size > 0))
     after = np.where(counts, size * scaling.rows[owner] * scaling.columns[rows.indices], np.inf)
     if after.min() <= smallest:
@@ -225,16 +255,18 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
             "of rows and columns brings it into range; give the variable another unit, or use a backend that "
             "reads it, such as clarabel"
         )
-    scaling = scaling.then(_lifted(scaling.program(program)))  # rows whose entries need not be read
-    return scaling if lifted is None else lifted.then(scaling)
+    scaling = scaling.then(lifted(scaling.program(program)))  # rows whose entries need not be read
+    return scaling if lifting is None else lifting.then(scaling)
 
 
 def objective_factor(stage: StageCost, scaling: Scaling | None) -> float:
-    """The power of two that brings the largest cost of a small linear objective near 1; else 1."""
-    if stage.quadratic is not None or stage.leximin is not None:
+    """The power of two that brings the largest cost near 1, if it is small, or far from 1 beside squares."""
+    if stage.leximin is not None:
         return 1.0
-    cost = stage.cost if scaling is None else stage.cost * scaling.columns
-    largest = float(np.abs(cost).max(initial=0.0))
+    stage = stage if scaling is None else replace(scaling, objective=1.0).stage(replace(stage, rows=None))
+    if stage.quadratic is not None:  # HiGHS's active set ends early with small ones, SCIP's search with large
+        return 1 / unit_of(np.append(stage.cost, stage.quadratic.data))
+    largest = float(np.abs(stage.cost).max(initial=0.0))
     return float(np.exp2(-np.round(np.log2(largest)))) if 0 < largest < _LEAST else 1.0
 
 

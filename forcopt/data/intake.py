@@ -560,9 +560,7 @@ def _check_column(
         if expected.kind == "unit":
             notes |= _unlike(cells, runs=True)
     elif expected.kind == "key":
-        wrong = {
-            v: ("is a total, not a record; delete the row", "") for v in counts if v.casefold() in _TOTALS
-        }
+        wrong = {v: ("is a total, no record; delete the row", "") for v in counts if v.casefold() in _TOTALS}
         wrong |= _unlike(cells, runs=False)
         wrong |= {v: (_ROUNDED_RULE, "") for v in counts if _ROUNDED.fullmatch(v)}
         _check_doubles(cells, file, found)
@@ -894,9 +892,7 @@ def _check_doubled_rows(
     again = frame.drop(columns=keys).duplicated()
     for row in again.index[again] if keys and frame.shape[1] > 4 and again.mean() <= RARE else ():
         name = str(frame.loc[row, keys].iloc[0])
-        found.note(
-            file, row, keys[0], name, "is the only difference from an earlier row; is it the same one?"
-        )
+        found.note(file, row, keys[0], name, "is the only difference from an earlier row: the same one?")
     if keys or len(frame) < 2:
         return
     for name in frame.columns:

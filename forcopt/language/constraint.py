@@ -672,9 +672,7 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     """
     require_binary(member, "the member expression of connected")
     if not hasattr(graph, "is_directed"):
-        raise DeclarationError(
-            f"connected: the graph is a {type(graph).__name__}; it must be a networkx graph"
-        )
+        raise DeclarationError(f"connected: graph is a {type(graph).__name__}; it must be a networkx graph")
     if graph.is_directed():
         raise DeclarationError("connected: the graph is directed; it must be undirected: to_undirected()")
     place = {node: i for i, node in enumerate(graph.nodes)}

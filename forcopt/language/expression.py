@@ -474,9 +474,7 @@ class Expression:
             factor = 1.0 / divisor
         if not np.isfinite(factor).all():
             at = int(np.argmax(~np.isfinite(factor)))
-            refuse_entry(
-                divisor.shape, at, divisor.flat[at], "the divisor", "a number that can be divided by"
-            )
+            refuse_entry(divisor.shape, at, divisor.flat[at], "the divisor", "a number to divide by")
         return Expression._scaled(left, factor, axes)
 
     def __rtruediv__(self, other: Operand) -> Expression:

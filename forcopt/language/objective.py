@@ -114,9 +114,7 @@ class Objective:
         """
         expression = self._only_scalar().expression
         if not isinstance(part, Expression):
-            raise DeclarationError(
-                f"the objective: the coefficient of a variable is asked for, not of {part!r}"
-            )
+            raise DeclarationError(f"the objective: ask for the coefficient of a variable, not of {part!r}")
         columns = expression.model.columns_of(part, "the objective")
         matrix = expression.linear_rows().matrix(expression.model.column_count)
         return np.asarray(matrix[np.zeros_like(columns), columns]).reshape(part.shape)

@@ -81,9 +81,7 @@ class PolicyFile:
             kind = data.get("policy") if isinstance(data, dict) else None
             raise DeclarationError(f"{path} holds policy {kind!r}; it must be {cls.__name__!r}")
         if not isinstance(data.get("version"), int) or not 1 <= data["version"] <= VERSION:
-            raise DeclarationError(
-                f"{path} has version {data.get('version')!r}; this one reads up to {VERSION}"
-            )
+            raise DeclarationError(f"{path} has version {data.get('version')!r}; this reads up to {VERSION}")
         fields = _Fields(data)
         token = TRUSTED.set(trusted)
         try:

@@ -537,9 +537,7 @@ class OrderedValuesLayout(Layout):
         if (off > tol.OFF_OUTCOME * np.maximum(1.0, np.abs(values))).any():
             at = int(np.argmax(off))
             best.status = Status.FAILED
-            best.message = (
-                f"element {at} takes the value {abs(values[at]):.6g}, which is not among the outcomes"
-            )
+            best.message = f"element {at} takes the value {abs(values[at]):.6g}, which is no outcome"
 
 
 @register_leximin("ordered-values")

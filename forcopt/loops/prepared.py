@@ -129,7 +129,7 @@ class _TrimmedSession(Session):
         super().update(program)
         trimmed = self._trimmed(program)
         clean, scaling = conditioned(self._backend, trimmed)
-        if isinstance(self.inner, OuterSession) or (clean is trimmed and scaling is None):
+        if scaling is None and (clean is trimmed or isinstance(self.inner, OuterSession)):
             self.inner.update(trimmed)
         else:  # what it holds has other units
             self.inner, self.lasting = open_session(self._backend, trimmed), False

@@ -33,9 +33,7 @@ else:
     import fcntl
 
 
-OTHERS = (
-    "a ledger in memory is of one process and has no copies, which would spend its budget again; give a path"
-)
+OTHERS = "a ledger in memory is of one process and has no copies, which would spend it again; give a path"
 
 
 class BudgetSpentError(DeclarationError):

@@ -476,6 +476,9 @@ class Problem(Declared):
         """The name of the models of the problem, in messages."""
         return type(self).__name__
 
+    def _read_before(self) -> None:
+        """Read what the next call of `formulate` needs, before the clock of a run starts."""
+
     def formulate(self, method: str | None = None, **options: Any) -> tuple[Model, Handles]:
         """Give the model of a formulation, with its objective, to inspect, write or solve.
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cache, lru_cache
 from importlib import import_module, resources
@@ -13,10 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, require, similar, unknown
+from forcopt.errors import DeclarationError, ForcoptError, require, similar, unknown
 from forcopt.instance import Instance
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
@@ -76,6 +77,16 @@ class ModelFile(Problem):
         object.__setattr__(self, "sha256", found)
         return self
 
+    _made: tuple[Model, Handles] | None = PrivateAttr(None)
+
+    def _read_before(self) -> None:
+        self._made = super().formulate()
+
+    def formulate(self, method: str | None = None, **options: Any) -> tuple[Model, Handles]:
+        """See `Problem.formulate`."""
+        made, self._made = self._made, None
+        return made or super().formulate(method, **options)
+
     @property
     def _model_name(self) -> str:
         """The name of the file, as in `fo.read`."""
@@ -83,8 +94,10 @@ class ModelFile(Problem):
 
     @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
-        """As in the file."""
-        return "max" if _model(self.path, self.sha256, self.order)[3] else "min"
+        """As in the file; ``min`` for one that cannot be read, which its run says."""
+        with suppress(ForcoptError):
+            return "max" if _model(self.path, self.sha256, self.order)[3] else "min"
+        return "min"
 
     def evaluate(self, decision: Values | Array) -> Evaluation:
         """Evaluate values of the columns."""

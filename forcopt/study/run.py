@@ -308,6 +308,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         warm_up(job.backend or DEFAULT_BACKEND)
         method = job.problem.method(job.method)
         method.compile()
+        job.problem._read_before()
         kept = "time_limit" in method.common or not killed
         ready()
         began, worked = time.perf_counter(), _cpu()

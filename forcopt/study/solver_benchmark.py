@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.backends.registry import get_backend
-from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError, required
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
@@ -111,12 +110,12 @@ class SolverBenchmark:
     def frame(self) -> DataFrame:
         """A row a run.
 
-        Its columns: class (continuous, mixed, or integer in all columns), instance, backend, version, seed,
-        order (of rows and columns), variant (of both), status, refused (the solver cannot take the model),
+        Its columns: class (continuous, mixed, integer in all columns, or unknown), instance, backend,
+        version, seed, order (of rows and columns), variant (of both), status, refused (the solver cannot take
+        the model),
         solved (a settled status that no published value contradicts), wrong, seconds (by the solver's own
-        clock; of the call, if it has none; else of the whole run), the parts of `Run.parts`, primal integral
-        and gap integral (see `integral`; the latter of the bound), wall, peak_memory, objective, bound,
-        proved_by and message.
+        clock; of the call, if it has none; else of the whole run), build (reading the file, and writing the
+        model), the parts of `Run.parts`, wall, peak_memory, objective, bound, proved_by and message.
         """
         pd = required("pandas", "frame")
 
@@ -124,12 +123,12 @@ class SolverBenchmark:
         rows = []
         for run in self.comparison.rows:
             instance, order = _base(run)
-            whole, columns = sizes.get(instance, (0, 0))
+            whole, columns = sizes.get(instance, (None, 0))
+            kind = "integer" if whole == columns else "mixed" if whole else "continuous"
             wrong, parts = bool(self._wrong(run)), dict(run.parts)
-            best = self.known[instance].objective if instance in self.known else run.objective
             clocks = (parts.get("solver", np.nan), parts.get("call", np.nan), run.seconds)
             row = {
-                "class": "continuous" if not whole else "integer" if whole == columns else "mixed",
+                "class": "unknown" if whole is None else kind,
                 "instance": instance,
                 "backend": run.backend,
                 "version": run.versions.get(run.backend, ""),
@@ -142,55 +141,12 @@ class SolverBenchmark:
                 "wrong": wrong,
                 "seconds": next((clock for clock in clocks if np.isfinite(clock)), self.time_limit),
                 **{name: parts.get(name, np.nan) for name in ("compile", "call", "solver", "checks", "cpu")},
-                "primal integral": integral(run.trace, self.time_limit, best),
-                "gap integral": integral(run.trace, self.time_limit, best, "bound"),
+                "build": run.build_seconds,
                 "wall": run.seconds,
             }
             kept = ("peak_memory", "objective", "bound", "proved_by", "message")
             rows.append(row | {name: getattr(run, name) for name in kept})
         return pd.DataFrame(rows)
-
-
-def integral(trace: Sequence[Improvement], end: float, target: float, of: str = "objective") -> float:
-    """The mean over time of the gap to a known value: the primal integral, or that of the bound.
-
-    Parameters
-    ----------
-    trace : Sequence[Improvement]
-        Of a run.
-    end : float
-        The seconds at which the mean ends, such as the time limit.
-    target : float
-        The optimum, or the best known objective.
-    of : {"objective", "bound"}
-        Whose gap to the target is taken.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; the gap is ``|v - target| / max(|v|, |target|)``, 1 before the first value and for
-        one of the other sign. NaN without a trace or a target.
-
-    References
-    ----------
-    T. Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41, 2013.
-
-    Examples
-    --------
-    >>> from forcopt.clock import Improvement
-    >>> steps = [Improvement(1.0, 20.0, 5.0), Improvement(3.0, 10.0, 10.0)]
-    >>> integral(steps, 4.0, 10.0)  # a second of gap 1, two of gap 1/2, one of 0
-    0.5
-    """
-    if not trace or not np.isfinite(target):
-        return float("nan")
-    points = [(0.0, np.nan), *((step.seconds, getattr(step, of)) for step in trace if step.seconds < end)]
-    total = 0.0
-    for (start, value), (stop, _) in zip(points, [*points[1:], (end, 0.0)], strict=True):
-        known = np.isfinite(value) and value * target >= 0
-        gap = abs(value - target) / max(abs(value), abs(target), np.finfo(float).tiny) if known else 1.0
-        total += gap * (stop - start)
-    return total / end
 
 
 def solver_benchmark(

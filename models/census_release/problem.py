@@ -229,9 +229,7 @@ class ConsistentRelease(Problem):
             if which.ndim != 1 or (which.size and not 0 <= which.min() <= which.max() < h.leaves):
                 wrong = [v for v in which.ravel().tolist() if not 0 <= v < h.leaves]
                 found = f"has {wrong[0]}" if wrong else f"has shape {which.shape}"
-                raise DeclarationError(
-                    f"{field} {found}; it must name leaves by position, 0 to {h.leaves - 1}"
-                )
+                raise DeclarationError(f"{field} {found}; it names leaves by position, 0 to {h.leaves - 1}")
             values, times = np.unique(which, return_counts=True)
             if field != "zeros" and (times > 1).any():
                 raise DeclarationError(f"{field} names leaf {values[np.argmax(times)]} twice")

@@ -69,8 +69,7 @@ def utility_loss(
     best = float(y[_prefix(ideal, k, len(y))].sum())
     if best <= 0:
         raise DeclarationError(
-            f"the scores of the ideal's first {k} sum to {best:g}; the loss needs a positive sum: "
-            "give an offset"
+            f"scores of the ideal's first {k} sum to {best:g}; the loss needs a positive sum: give an offset"
         )
     return 1.0 - float(y[_prefix(order, k, len(y))].sum()) / best
 

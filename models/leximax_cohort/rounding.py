@@ -345,9 +345,7 @@ def verify_lottery(problem: LeximaxCohort, path: str | Path) -> PublicLottery:
     panels = np.zeros((len(listed), len(problem.names)), dtype=np.int8)
     for at, (number, members) in enumerate(listed):
         if not str(number).isdecimal() or int(number) != at:
-            raise DeclarationError(
-                f"{path}: panel {number!r} is in place {at}; numbers must rise from 0 by 1"
-            )
+            raise DeclarationError(f"{path}: panel {number!r} is in place {at}; they must rise from 0 by 1")
         found = positions(problem, members, f"{path}: panel {number}: ")
         if len(found) != len(members):
             raise DeclarationError(f"{path}: panel {number} has a member twice")

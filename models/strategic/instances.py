@@ -139,9 +139,7 @@ def hitting_set(
     reach = 2 * size * (elements - s) + s
     cost = (1 / (reach + 1) + 1 / reach) / 2 if gaming_cost is None else gaming_cost
     if not 1 / (reach + 1) < cost < 1 / reach:
-        raise DeclarationError(
-            f"gaming_cost is {cost:g}; it must be strictly between 1/{reach + 1} and 1/{reach}"
-        )
+        raise DeclarationError(f"gaming_cost is {cost:g}; it must be above 1/{reach + 1} and below 1/{reach}")
     usual = np.hstack([np.where(members, 1.0, 2.0 * size), np.zeros((len(sets), 1))])
     special = np.append(np.zeros(elements), reach)
     truth = np.ones(elements + 1), reach + 2.0 * size

@@ -392,9 +392,7 @@ class StrategicClassification(StrategicGraph):
 
     sense: ClassVar[Any] = "max"
     default_method: ClassVar[str] = "milp"
-    refuses_channel: ClassVar[str] = (
-        "the smallest group's value is a biased minimum of estimates of few agents"
-    )
+    refuses_channel: ClassVar[str] = "the smallest group's value is a biased minimum of estimates of few"
 
     penalty: Limit = 0.0
     groups: Integers | None = None

@@ -1,4 +1,6 @@
 import json
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -11,6 +13,7 @@ import forcopt as fo
 from benchmarks.__main__ import configured, main, readme
 from benchmarks.history import record
 from benchmarks.solvers.rules import ranking, shifted_geometric_mean, wins
+from forcopt.backends import registry
 from forcopt.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,6 +86,11 @@ def files(tmp_path):
     return tmp_path
 
 
+def solved(told):
+    """The runs of results.json that are solved."""
+    return [row for row in told["runs"] if row["solved"]]
+
+
 def test_solvers_are_ranked_from_the_command_line(files, capsys, tmp_path):
     out, store = tmp_path / "out", tmp_path / "runs.sqlite"
     words = [str(files), "--solvers", "highs,glop", "--seeds", "2", "--store", str(store), "--out", str(out)]
@@ -90,7 +98,12 @@ def test_solvers_are_ranked_from_the_command_line(files, capsys, tmp_path):
     assert run.exit_code == 0, run.output
     told = json.loads((out / "results.json").read_text())
     assert {row["backend"] for row in told["runs"]} == {"highs[presolve=off]", "glop"}
-    assert told["machine"]["processor"] and "highspy" in told["machine"]["versions"]
+    assert (
+        told["machine"]["load"].count(" at the ") == 2
+        and told["machine"]["processor"]
+        and "highspy" in told["machine"]["versions"]
+    )
+    assert "  build" in run.output and "peak MB" in run.output and all(r["build"] >= 0 for r in solved(told))
     assert "Gould and Scott" in (out / "report.html").read_text() and "glop cannot take 1" in run.output
     assert len(list((out / "logs").iterdir())) == len(told["runs"]) == 2 * 2 * 2
     again = told["runs"][0]["command"].split()[2:]  # a row is made again by its command
@@ -109,8 +122,44 @@ def test_options_go_to_their_solver():
         "highs[a=1,b=2]",
         "scip[c=3,d=4]",
     ]
+    assert configured("highs,scip,highs[a=1]", ["highs:b=2", "highs:c=3"]) == [
+        "highs[b=2,c=3]",
+        "scip",
+        "highs[a=1]",
+    ]
     with pytest.raises(ValueError, match="did you mean 'scip'"):
         configured("scip", ["scp:c=3"])
+
+
+@pytest.mark.parametrize("name", ["highs", "scip", "cp-sat", "glop"])
+def test_an_option_that_a_solver_does_not_have_is_refused_before_anything_runs(name, files, monkeypatch):
+    asked = []
+    monkeypatch.setattr("benchmarks.solvers.solve.solver_benchmark", lambda *a, **k: asked.append(a))
+    with pytest.raises(fo.UnknownNameError, match=f"solver '{name}.nope=1.': .* refuses .*nope"):
+        main([str(files), "--solvers", name, "--options", f"{name}:nope=1"])
+    assert not asked
+
+
+def test_failed_runs_are_listed_and_end_with_an_error(files, capsys, tmp_path):
+    (files / "broken.mps").write_text("no model")
+    assert main([str(files), "--solvers", "highs", "--out", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr().out
+    assert "highs: 1 run failed: " in told and "broken.mps" in told
+    assert "highs: 1 run failed: " in (tmp_path / "out" / "report.html").read_text()
+    assert "Empty DataFrame" not in told and "losses" not in told  # a solver alone has no pair
+
+
+def test_a_tier_brings_its_published_optima(tmp_path, monkeypatch, capsys):
+    tier = tmp_path / "instances" / "tiers" / "seconds"
+    tier.mkdir(parents=True)
+    m = fo.Model("plan")
+    x = m.variable("x", lower=0, upper=3)
+    m.maximize(x)
+    m.write(tier / "plan-0.mps.gz")
+    (tier / "features.csv").write_text("name,rows,columns,integers\nplan-0,0,1,0\n")
+    (tmp_path / "instances" / "known-seconds.solu").write_text("=opt= plan-0 2.0\n")
+    assert main(["--tier", "seconds", "--solvers", "highs"], tmp_path) == 1
+    assert "wrong: plan-0: " in capsys.readouterr().out
 
 
 def runs(**seconds):
@@ -163,6 +212,21 @@ def test_the_committed_page_is_that_of_the_committed_headlines():
         assert all(set(row) == {"what", "ours", "peers", "ratio"} for row in told["rows"])
 
 
+def test_the_front_page_has_the_figures_of_the_headlines():
+    def rows(name):
+        return json.loads((ROOT / "benchmarks" / name / "headline.json").read_text())["rows"]
+
+    text = " ".join((ROOT / "docs" / "index.md").read_text().split())
+    lies = rows("honesty")[0]
+    models, solvers = re.findall(r"\d+", lies["what"])
+    assert f"On {models} small models" in text and f" {solvers} solvers and versions" in text
+    assert f"gave {lies['peers'].split()[0]} wrong answers" in text
+    tree = next(row for row in rows("census_release") if row["what"].startswith("49,792 units, real"))
+    ours, peer = (float(re.search(r"([\d.]+) s", tree[key])[1]) for key in ("ours", "peers"))
+    assert f"in {ours:.2g} s. An interior-point solver through cvxpy takes {peer:.2g} s" in text
+    assert f"and {len(list((ROOT / 'benchmarks').glob('*/headline.json'))) - 2} more such tables" in text
+
+
 def folders():
     """Those of benchmarks/ that hold a benchmark."""
     return sorted({path.parent.name for path in (ROOT / "benchmarks").glob("*/run.py")})
@@ -198,6 +262,30 @@ def test_a_page_tells_how_much_others_computed(shared, tmp_path, monkeypatch):
     told = json.loads((tmp_path / "headline.json").read_text())
     assert "load 0.50 by other processes. Noted." in told["conditions"] and told["table"] == "results.md"
     assert told["rows"] == [{"what": "a", "ours": "1 s", "peers": "-", "ratio": "-"}]
+
+
+@pytest.mark.parametrize(("asked", "load", "written"), [("1", 1.2, False), ("1", 0.9, True), ("", 1.2, True)])
+def test_a_headline_of_a_loud_run_is_not_written(shared, tmp_path, monkeypatch, asked, load, written):
+    from benchmarks.report import QUIET_ASKED, Page, row
+
+    monkeypatch.setenv(QUIET_ASKED, asked)
+    monkeypatch.setattr("benchmarks.report.Others.load", lambda self: load)
+    page = Page("Test", tmp_path / "results.md")
+    if written:
+        page.headline([row("a", "1 s")])
+    else:
+        with pytest.raises(SystemExit, match=r"headline\.json is not written: .* was 1\.20 .* at most 1"):
+            page.headline([row("a", "1 s")])
+    assert (tmp_path / "headline.json").exists() == written
+
+
+def test_runs_of_quiet_benchmarks_are_told_so(checkout, monkeypatch):
+    from benchmarks.report import QUIET_ASKED
+
+    monkeypatch.setattr("benchmarks.machine.load", lambda: 0.0)
+    told = RUN + f"\nimport os\nassert os.environ.get({QUIET_ASKED!r})\n"
+    Path("benchmarks/good/run.py").write_text(told)
+    assert checkout("good") == 1 and checkout("good", "--quiet") == 0
 
 
 def test_data_that_is_missing_is_an_error(shared):
@@ -278,3 +366,23 @@ def test_load_is_of_other_processes(shared, tmp_path):
     finally:
         busy.kill()
         busy.wait()
+
+
+def test_a_solver_of_a_file_is_imported_by_the_processes_of_its_runs(files, tmp_path, monkeypatch):
+    text = (ROOT / "docs" / "solvers.md").read_text()
+    own = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "class Mine" in block)
+    folder = tmp_path / "a solver's"
+    folder.mkdir()
+    (folder / "mine.py").write_text(own)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(registry, "_BACKENDS", registry.backends())
+    out, limits = tmp_path / "out", ["--memory-limit", "4 GB", "--time-limit", "20"]
+    words = [str(files), "plan", "--solvers", "highs,mine", *limits, "--certify", "--out", str(out)]
+    first = ["--import", str(folder / "mine.py"), "benchmark"]
+    run = CliRunner().invoke(app, [*first, *words])
+    assert run.exit_code == 0, run.output
+    told = json.loads((out / "results.json").read_text())["runs"]
+    assert {(row["backend"], row["status"]) for row in told} == {("highs", "optimal"), ("mine", "optimal")}
+    again = shlex.split(told[1]["command"])
+    rest = ["--only", "0,0", "--threads", "1", "--time-limit", "20", "--memory-limit", "4 GB", "--certify"]
+    assert again == ["forcopt", *first, str(files), "plan", "--solvers", told[1]["backend"], *rest]

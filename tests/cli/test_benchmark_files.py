@@ -280,7 +280,7 @@ def test_the_metadata_of_a_benchmark_of_energy_models(folder, capsys):
 def test_a_profile_counts_shares_within_factors():
     pd = pytest.importorskip("pandas")
     cells = [("a", "x", 0.99, True), ("a", "y", 3.99, True), ("b", "x", 1.99, True), ("b", "y", 9.0, False)]
-    known = {"variant": "0,0", "refused": False}
+    known = {"variant": "0,0"}
     runs = pd.DataFrame(
         [{"backend": b, "instance": i, "seconds": t, "solved": s, **known} for b, i, t, s in cells]
     )

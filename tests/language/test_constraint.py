@@ -234,7 +234,7 @@ def test_connected_counts_pieces():
 @pytest.mark.parametrize(
     ("graph", "member", "message"),
     [
-        ([(0, 1)], lambda x, b: b, "connected: the graph is a list; it must be a networkx graph"),
+        ([(0, 1)], lambda x, b: b, "connected: graph is a list; it must be a networkx graph"),
         (nx.path_graph(4), lambda x, b: b, "connected: member has shape (2,), the graph 4 nodes"),
         (
             nx.path_graph(3),

@@ -280,7 +280,7 @@ def test_coefficients_are_read_and_set():
     [
         (lambda m, c, x: c.__setitem__(2 * x[0], 3), "must be a variable or a part of one"),
         (lambda m, c, x: c.__setitem__(x, 3), "broadcast"),
-        (lambda m, c, x: c.__setitem__("x", 3), "the coefficient of a variable is asked for, not of 'x'"),
+        (lambda m, c, x: c.__setitem__("x", 3), "ask for the coefficient of a variable, not of 'x'"),
         (lambda m, c, x: c.__setitem__(x[0], np.nan), "nan"),
         (lambda m, c, x: m.objective.__setitem__(x, [1, 2, 3]), "broadcast|coefficients for shape"),
         (lambda m, c, x: m.objective[3], "not of 3"),

@@ -68,7 +68,7 @@ def test_what_cannot_be_read_is_named(tmp_path):
         ("{", "is no JSON file"),
         ("[]", "holds policy None"),
         ('{"policy": "RandomizedThresholds", "version": 1}', "holds policy 'RandomizedThresholds'"),
-        ('{"policy": "RandomizedClassifier", "version": 2}', "has version 2; this one reads up to 1"),
+        ('{"policy": "RandomizedClassifier", "version": 2}', "has version 2; this reads up to 1"),
         (
             '{"policy": "RandomizedClassifier", "version": 1}',
             "is incomplete: the field 'classifiers' is missing",

@@ -137,7 +137,7 @@ def test_outcomes():
     m.leximin(values, "ordered-values", outcomes=[0, 1])
     s = m.solve()
     assert s.status == "failed"
-    assert "takes the value 1.25, which is not among the outcomes" in s.message
+    assert "takes the value 1.25, which is no outcome" in s.message
     y = m.variable("y", 2, lower=0, upper=2000, integer=True)
     m.leximin(y, "ordered-values")
     with pytest.raises(fo.DeclarationError, match="2001 outcomes; it takes at most 1000"):

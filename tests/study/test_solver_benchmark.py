@@ -9,9 +9,11 @@ import forcopt as fo
 from forcopt.backends import registry
 from forcopt.backends.highs import Highs
 from forcopt.backends.registry import backends
-from forcopt.clock import Improvement
+from forcopt.loops.exchange import read_into
+from forcopt.study import isolate, library
 from forcopt.study.library import ModelFile
-from forcopt.study.solver_benchmark import Known, integral, published, solver_benchmark
+from forcopt.study.run import Job, measure
+from forcopt.study.solver_benchmark import Known, published, solver_benchmark
 
 
 @pytest.fixture
@@ -100,9 +102,20 @@ def test_files_are_read_where_they_are_solved(folder, monkeypatch):
     b = solver_benchmark(["highs"], folder, instances=["plan", "whole"], progress=False)
     assert b.frame["objective"].tolist() == [2.0, 2.5] and {r.sense for r in b.comparison.rows} == {"max"}
     assert not read
-    b = solver_benchmark(["highs"], folder, instances=["plan"], progress=False, memory_limit=10**6)
-    assert b.frame["status"].tolist() == ["failed"] and [r.sense for r in b.comparison.rows] == ["max"]
+    monkeypatch.setattr(isolate, "_STARTUP", 0.0)
+    b = solver_benchmark(["highs"], folder, instances=["plan"], progress=False)
+    assert b.frame["message"].tolist() == ["killed: not started after 0 s"] and [
+        r.sense for r in b.comparison.rows
+    ] == ["max"]
     assert len(read) == 1
+
+
+def test_a_file_is_read_before_the_clock_of_its_run(folder, monkeypatch):
+    read, at = [], []
+    monkeypatch.setattr(library, "read_into", lambda *given: read.append(given) or read_into(*given))
+    job = Job("plan", ModelFile(path=str(folder / "plan.mps")), "model", "highs", time_limit=10.0)
+    assert measure(job, lambda: at.append(len(read))).status is fo.Status.OPTIMAL
+    assert at == [len(read)] and read
 
 
 def test_an_answer_that_failed_has_no_proof(monkeypatch):
@@ -184,11 +197,3 @@ def test_a_backend_with_options():
         m.solve("highs[presolve]")
     with pytest.raises(ValueError, match="backend"):
         m.solve("hihgs[presolve=off]")
-
-
-def test_integrals_of_the_gap():
-    steps = [Improvement(1.0, 20.0, -5.0), Improvement(3.0, 10.0, 10.0)]
-    assert integral(steps, 4.0, 10.0) == pytest.approx(0.5)
-    assert integral(steps, 4.0, 10.0, "bound") == pytest.approx(0.75)  # a bound of the other sign: gap 1
-    assert np.isnan(integral([], 4.0, 10.0)) and np.isnan(integral(steps, 4.0, np.nan))
-    assert integral([Improvement(9.0, 10.0, 10.0)], 4.0, 10.0) == 1.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from forcopt.compile.bridge_context import BridgeContext, bridge
+from forcopt.compile.scaling import unit_of
 from forcopt.language.atom import SUM_SQUARES
 from forcopt.language.joins import concatenate, stack
 from forcopt.language.matrices import Semidefinite, asymmetric_entries
@@ -162,8 +163,11 @@ def norm_2_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """``t >= norm2(x)`` is the second-order cone itself.
 
     Takes ``norm_2``, gives ``second_order``: one cone for each element. Exact.
+    Entries that are all small, or one large, are given in their unit.
     """
-    draft.relation(SecondOrderCone(relation.result, relation.arguments[0]))
+    vector = relation.arguments[0]
+    unit = unit_of(vector.linear_rows().data)
+    draft.relation(SecondOrderCone(relation.result / unit, vector / unit))
 
 
 @bridge("sum_squares", gives=("second_order",))
@@ -314,6 +318,8 @@ def second_order_tangents(relation: SecondOrderCone, draft: BridgeContext) -> No
     > 2 d cones and one row, with d new columns. Exact up to the tolerance of the tangents.
     """
     count, dim = relation.vector.shape
+    unit = min(1.0, unit_of(relation.bound.linear_rows().data))  # tangents keep to the rows' own accuracy
+    relation = SecondOrderCone(relation.bound / unit, relation.vector / unit)
     if dim <= 2:
         draft.relation(OuterSecondOrderCone(relation.bound, relation.vector))
         return

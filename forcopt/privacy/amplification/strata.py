@@ -393,9 +393,7 @@ class ClusterSample(Design):
         """Draw."""
         found = groups_of(frame, self.by)
         for name in set(found) - set(self.names or found):
-            raise DeclarationError(
-                f"column {self.by!r} holds {name!r}; the names are {', '.join(self.names)}"
-            )
+            raise DeclarationError(f"column {self.by!r} holds {name!r}; names are {', '.join(self.names)}")
         clusters = [found.get(name, np.empty(0, dtype=np.int64)) for name in self.names or found]
         if self.chosen > len(clusters):
             raise DeclarationError(f"chosen is {self.chosen}; the table has {len(clusters)} clusters")

@@ -124,9 +124,7 @@ def cactus(comparison: Comparison, *, measure: str = "seconds", tolerance: float
     for column, name in enumerate(methods(comparison)):
         costs = np.sort(taken[np.isfinite(taken[:, column]), column])
         count = np.arange(1.0, len(costs) + 1)
-        tips = tuple(
-            f"{name}: {int(n)} tests, each in at most {c:.4g}" for n, c in zip(count, costs, strict=True)
-        )
+        tips = tuple(f"{name}: {int(n)} tests, each up to {c:.4g}" for n, c in zip(count, costs, strict=True))
         series.append(Series(name, count, costs, "line", tips))
     note = f"{len(taken)} tests; solved means within {tolerance:g} of the best objective, relative."
     positive = bool((values[np.isfinite(values)] > 0).all())

@@ -466,7 +466,7 @@ def test_a_level_leaves_what_invariants_below_need():
         ({"workload": [[1], [1]]}, "workload must have 1 rows"),
         ({"invariants": (Invariant(0, "r", 1.5),), "integer": True}, "1.5 is not whole"),
         ({"invariants": (Invariant(1, "C", 1),)}, "no unit named 'C'"),
-        ({"zeros": [5]}, "zeros has 5; it must name leaves by position, 0 to 4"),
+        ({"zeros": [5]}, "zeros has 5; it names leaves by position, 0 to 4"),
         ({"extra": [Measurement([-1], [3], 1)]}, r"extra\.0\.leaves has -1"),
         ({"extra": [Measurement([1, 1], [3], 1)]}, r"extra\.0\.leaves names leaf 1 twice"),
     ],

@@ -97,7 +97,7 @@ def test_published_files_are_read_again(lottery, tmp_path):
         ),
         (lambda rows: rows["07"].__setitem__(0, rows["07"][1]), "panel 07 has a member twice"),
         (lambda rows: rows["99"].pop(), "panel 99: size is off by 1"),
-        (lambda rows: rows.pop("50"), "panel '51' is in place 50; numbers must rise from 0 by 1"),
+        (lambda rows: rows.pop("50"), "panel '51' is in place 50; they must rise from 0 by 1"),
         (lambda rows: rows.__setitem__("10", ["Ann Lee", 'Bo "B"', "C, y"]), "panel 10: sex = f is off by 1"),
     ],
 )

@@ -221,7 +221,7 @@ def test_bad_decisions_and_options_are_refused():
         (([(0, 1), (1,)], 3, 1), r"sets\[1\] is \(1,\); it must have 2"),
         (([(0, 3)], 3, 1), r"sets\[0\] is \(0, 3\)"),
         (([(0, 1)], 3, 0), "size is 0"),
-        (([(0, 1)], 3, 1, 0.5), "gaming_cost is 0.5; it must be strictly between 1/5 and 1/4"),
+        (([(0, 1)], 3, 1, 0.5), "gaming_cost is 0.5; it must be above 1/5 and below 1/4"),
     ],
 )
 def test_bad_reductions_are_refused(arguments, words):
