@@ -253,6 +253,24 @@ def generator(seed: Seed) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def one_seed(seed: Seed, rng: Seed) -> Seed:
+    """Give the seed of an option with two names.
+
+    Raises
+    ------
+    DeclarationError
+        If both are given.
+
+    Examples
+    --------
+    >>> one_seed(None, 3), one_seed(0, None)
+    (3, 0)
+    """
+    if seed is not None and rng is not None:
+        raise DeclarationError(f"seed is {seed!r} and rng is {rng!r}; they are one option: give one")
+    return rng if seed is None else seed
+
+
 def spread(values: Array, shape: tuple[int, ...], subject: str) -> Array:
     """Broadcast an array to a shape.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forcopt.errors import require
-from forcopt.memory import memory_budget
+from forcopt.memory import exempt_memory, memory_budget, resident
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +177,42 @@ def catch_interrupt() -> None:
     _Interruption.asked = True
 
 
+class Standstill:
+    """The seconds of this process for which all clocks stood still, and who hears that they stop or go on."""
+
+    seconds = 0.0
+    watch: Callable[[bool], None] | None = None
+
+
+@contextmanager
+def standstill() -> Iterator[None]:
+    """Stop the clocks of all runs while the body compiles code; the memory that it takes is no run's, too.
+
+    Examples
+    --------
+    >>> deadline = Deadline(0.01)
+    >>> with standstill():
+    ...     time.sleep(0.02)
+    >>> deadline.passed
+    False
+    """
+    began, held, watch = time.perf_counter(), resident(), Standstill.watch
+    if watch:
+        watch(False)
+    try:
+        yield
+    finally:
+        Standstill.seconds += time.perf_counter() - began
+        exempt_memory(resident() - held)
+        if watch:
+            watch(True)
+
+
 class Deadline:
     """The seconds that a run has used, and those that its time limit leaves; it ends with its memory, too.
 
-    Every search asks it. Once the run's memory limit was found to be reached, the deadline has passed for
+    The clock stands still while numba compiles code or loads it, which happens at its first use. Every search
+    asks it. Once the run's memory limit was found to be reached, the deadline has passed for
     good, even if memory is freed: a search that stopped early must not seem to be complete.
 
     Parameters
@@ -206,14 +238,14 @@ class Deadline:
             valid = False
         require(valid, "time_limit", limit, "be a number >= 0")
         self.limit = limit
-        self.began = time.perf_counter()
+        self.began = time.perf_counter() - Standstill.seconds
         self.memory = memory_budget()
         self._full = False
 
     @property
     def seconds(self) -> float:
         """Seconds since the run began."""
-        return time.perf_counter() - self.began
+        return time.perf_counter() - Standstill.seconds - self.began
 
     @property
     def left(self) -> float | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any, TypeVar
 
+from forcopt.clock import standstill
 from forcopt.errors import NotInstalledError
 
 __all__ = ["int64", "njit", "trailing_zeros", "uint64"]
@@ -14,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     from numba import int64, njit, uint64
+    from numba.core import event
     from numba.cpython.unsafe.numbers import trailing_zeros
 except ImportError:
 
@@ -23,12 +27,38 @@ except ImportError:
         def refuse(function: F) -> Callable[..., Any]:
             @wraps(function)
             def refused(*_: object, **__: object) -> None:
-                raise NotInstalledError(
-                    f"{function.__name__} is compiled by numba, which is not installed: pip install numba"
-                )
+                raise NotInstalledError("this needs numba, which is not installed: pip install numba")
 
             return refused
 
         return refuse
 
     int64 = uint64 = trailing_zeros = int
+else:
+
+    class _Listener(event.Listener):  # type: ignore[misc]
+        """Stops the clocks while numba compiles or loads code, in parts that lie within each other.
+
+        The first compilation of the library's own code in this process is announced.
+        """
+
+        def __init__(self) -> None:
+            self.depth, self.stopped, self.told = 0, ExitStack(), False
+
+        def on_start(self, part: Any) -> None:
+            if not self.depth:
+                self.stopped.enter_context(standstill())
+            self.depth += 1
+            if not self.told and part.data and part.data["dispatcher"].__module__.startswith("forcopt."):
+                self.told = True
+                text = "compiling code, once after an installation; this may take two minutes"
+                logging.getLogger("forcopt").warning(text)
+
+        def on_end(self, _: Any) -> None:
+            self.depth -= 1
+            if not self.depth:
+                self.stopped.close()
+
+    _listener = _Listener()
+    for _kind in ("numba:compiler_lock", "numba:compile"):
+        event.register(_kind, _listener)

@@ -119,7 +119,23 @@ class BackendError(ForcoptError, RuntimeError):
     """A solver crashed, refused the model or answered nonsense; keeps the solver's own words."""
 
 
-def required(module: str, what: str, package: str | None = None) -> Any:
+_PACKAGES = {"sklearn": "scikit-learn", "flint": "python-flint", "dp_accounting": "dp-accounting"}
+"""Packages by their module, where the two are called differently."""
+
+
+def package_of(module: str | None) -> str:
+    """The package that installs a module, as ``pip install`` takes it.
+
+    Examples
+    --------
+    >>> package_of("sklearn.tree"), package_of("pandas")
+    ('scikit-learn', 'pandas')
+    """
+    top = (module or "").partition(".")[0]
+    return _PACKAGES.get(top, top)
+
+
+def required(module: str, what: str) -> Any:
     """Import a module that may be missing.
 
     Parameters
@@ -128,8 +144,6 @@ def required(module: str, what: str, package: str | None = None) -> Any:
         To import.
     what : str
         That needs it: the subject of the message.
-    package : str, optional
-        That installs the module, if it is called otherwise.
 
     Raises
     ------
@@ -147,15 +161,14 @@ def required(module: str, what: str, package: str | None = None) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        package = package or module.partition(".")[0]
-        raise NotInstalledError(
-            f"{what} needs {package}, which is not installed: pip install {package}"
-        ) from None
+        package = package_of(module)
+        text = f"{what} needs {package}, which is not installed: pip install {package}"
+        raise NotInstalledError(text) from None
 
 
 def needs_sklearn(module: str, name: str) -> Any:
     """Give a class from a module that imports scikit-learn, which is not a requirement."""
-    required("sklearn", name, "scikit-learn")
+    required("sklearn", name)
     return getattr(import_module(module), name)
 
 

@@ -322,6 +322,26 @@ def claim_memory(size: float = 0.0) -> None:
         raise MemoryError(budget.end)
 
 
+def exempt_memory(size: float) -> None:
+    """Take bytes that the process holds from now on, such as compiled code, off the run around this call.
+
+    Parameters
+    ----------
+    size : float
+        How many; nothing happens if it is negative.
+
+    Examples
+    --------
+    >>> with memory_limited("1 MB") as budget:
+    ...     exempt_memory(10**12)
+    ...     budget.left > 10**11
+    True
+    """
+    budget = _CURRENT.get()
+    if budget is not None and budget._most is not None:
+        budget._most += max(size, 0)
+
+
 @contextmanager
 def memory_limited(limit: float | str | None = None) -> Iterator[MemoryBudget]:
     """Give the runs of the body one budget of memory; a stricter one around it stays.

@@ -4,9 +4,13 @@ It solves a model, declares every problem, solves the smallest example of each b
 HiGHS can take, judges and certifies the decision, and lists what names a missing package.
 """
 
+import doctest
 import json
 import pickle
 import sys
+from contextlib import suppress
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 BLOCKED = sys.argv[1:]
@@ -25,6 +29,47 @@ class Without:
         return None if name.partition(".")[0] in BLOCKED else self.finder.find_spec(name, *more)
 
 
+EXAMPLES = (
+    "data.maps.read_map", "fairness.report.GroupReport",
+    "models.census_release.measurement.measure", "models.districting.problem.Districting.from_file",
+    "models.fair_classification.instances.defendants", "models.fair_decisions.audits.audit",
+    "models.fair_ranking.instances.moving_company", "models.leximax_cohort.panel.quota_table",
+    "models.leximax_cohort.rounding.verify_lottery", "privacy.interop.dp_event", "privacy.queries.Query",
+    "privacy.release.TableRelease", "privacy.schema.Categories", "privacy.table.Table",
+    "problem.policy.Policy.tested", "study.charts.curves.pareto",
+)  # fmt: skip
+"""Public calls that need pandas or dp-accounting, each with an example."""
+
+
+class First(doctest.DocTestRunner):
+    """Runs examples until the first error, and keeps it."""
+
+    error: BaseException | None = None
+
+    def report_failure(self, *_: Any) -> None:
+        """Say nothing."""
+
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, info: Any) -> None:
+        """Keep the first error."""
+        self.error = self.error or info[1]
+
+
+def words_of(name: str) -> str:
+    """How the example of a public object ends: an error's kind and words, or nothing."""
+    place: Any = import_module("forcopt")
+    module, runner = place, First()
+    for part in name.split("."):
+        if isinstance(place, ModuleType):
+            module = place
+            with suppress(ModuleNotFoundError):
+                module = import_module(f"{place.__name__}.{part}")
+        place = getattr(place, part)
+    for test in doctest.DocTestFinder(recurse=False).find(place, name, globs=dict(vars(module))):
+        runner.run(test, out=lambda _: None)
+    error = runner.error
+    return "" if error is None else f"{type(error).__name__}: {error}"
+
+
 def main() -> dict[str, Any]:
     """What works and what names a package."""
     sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
@@ -38,7 +83,8 @@ def main() -> dict[str, Any]:
     m.minimize((x * [3, 2, 4]).sum() + 1.5 * y)
     s = m.solve()
     found: dict[str, Any] = {"objective": s.objective, "status": s.status, "certified": s.certify().optimal}
-    found |= {"solved": {}, "refused": {}, "failed": {}, "named": {}, "unsuited": {}}
+    found["limited"] = fo.load("districting/grid-3x7").solve(time_limit=60).objective  # by numpy alone
+    found |= {"solved": {}, "refused": {}, "failed": {}, "named": {}, "unsuited": {}, "instead": {}}
     smallest: dict[str, fo.Problem] = {}
     for problem in sorted(map(load, examples()), key=lambda p: len(pickle.dumps(p))):
         smallest.setdefault(type(problem).__name__, problem)
@@ -66,17 +112,24 @@ def main() -> dict[str, Any]:
                 break
     needs = {
         "numba": lambda: smallest["Districting"].solve("frontier"),
-        "matplotlib": lambda: smallest["FairPostprocessing"].solve("lp").plot(),
+        "matplotlib": lambda: fo.load("districting/grid-3x7").solve().plot(),
         "pandas": lambda: s.to_pandas(x),
         "cvxpy": lambda: m.solve("clarabel"),
         "ortools": lambda: m.solve("cp-sat"),
+        "pyomo": lambda: m.solve("pyomo:glpk"),
     }
+    for name in ("robustness/four-points", "districting/twelve-counties", "census/quarter-of-a-grid"):
+        try:
+            found["solved"][name] = fo.load(name).solve(time_limit=60).status
+        except fo.errors.NotInstalledError as error:
+            found["instead"][name] = str(error)
     for package in BLOCKED:
         if package in needs:
             try:
                 needs[package]()
             except fo.errors.NotInstalledError as error:
                 found["named"][package] = str(error)
+    found["examples"] = {name: words_of(name) for name in EXAMPLES}
     return found
 
 

@@ -304,7 +304,6 @@ largest = {}
 for p in problems:
     for method in p.methods.values():
         if method.exact:
-            method.compile()
             largest.setdefault((type(p).__name__, method.name), []).append(p)
 for backend in ("highs", "clarabel", "scip"):
     warm_up(backend)

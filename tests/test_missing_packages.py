@@ -11,7 +11,7 @@ from forcopt.problem import problem_classes
 
 CLASSES = problem_classes()
 
-ALL = ("cvxpy", "ortools", "pyomo", "pandas", "matplotlib", "numba", "flint")
+ALL = ("cvxpy", "ortools", "pyomo", "pandas", "matplotlib", "numba", "flint", "dp_accounting")
 """Requirements of the package that a model on HiGHS does not use."""
 
 
@@ -24,9 +24,20 @@ def test_models_problems_and_certificates_work_and_the_rest_names_the_package(bl
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     assert (found["objective"], found["status"], found["certified"]) == (5.1, "optimal", True)
-    assert not found["failed"]
+    assert found["limited"] == 6 and not found["failed"]
     assert all("pip install" in message for message in found["refused"].values())
-    for package in {"numba", "matplotlib", "pandas", "cvxpy", "ortools"} & set(blocked):
+    needs = ": this needs numba, which is not installed: pip install numba"
+    if "numba" in blocked:
+        assert found["instead"]["robustness/four-points"] == f"method 'max-flow'{needs}; or solve('lp')"
+        assert found["instead"]["districting/twelve-counties"] == f"method 'column-generation'{needs}"
+        assert found["instead"]["census/quarter-of-a-grid"].startswith(f"method 'tree-dp'{needs}")
+    if blocked is ALL:
+        assert all(
+            "NotInstalledError: " in e and "is not installed: pip install" in e
+            for e in found["examples"].values()
+        )
+    assert "No module" not in "".join(found["examples"].values())
+    for package in {"numba", "matplotlib", "pandas", "cvxpy", "ortools", "pyomo"} & set(blocked):
         assert "pip install" in found["named"][package] and package in found["named"][package]
     # A compiled function adds up the counts of a hierarchy.
     assert {name.partition(".")[0] for name in found["refused"]} <= {"ConsistentRelease"}

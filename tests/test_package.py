@@ -15,6 +15,19 @@ import pytest
 import forcopt
 
 ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+PACKED = (
+    "forcopt",
+    "models",
+    "docs",
+    "benchmarks",
+    ".github",
+    "pyproject",
+    "setup.py",
+    "README",
+    "LICENSE",
+    "MANIFEST",
+)
 BUILD = "import sys; from setuptools import build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
 
 
@@ -36,12 +49,7 @@ def copy(tmp_path_factory):
     if files.returncode:
         pytest.skip("this is no checkout")
     for name in files.stdout.split("\n"):
-        if (
-            name.startswith(
-                ("forcopt", "models", "docs", "pyproject", "setup.py", "README", "LICENSE", "MANIFEST")
-            )
-            and (ROOT / name).exists()
-        ):
+        if name.startswith(PACKED) and (ROOT / name).exists():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             (copy / name).write_bytes((ROOT / name).read_bytes())
     return copy
@@ -57,6 +65,10 @@ def wheel(copy, tmp_path_factory):
     assert {path.name for path in (ROOT / "docs").iterdir()} == {
         path.name for path in (unpacked / "docs").iterdir()
     }
+    drawn = {path for kind in ("*.md", "*.png", "*.svg", "history.csv") for path in BENCHMARKS.rglob(kind)}
+    needed = {path.relative_to(ROOT) for path in drawn if (copy / path.relative_to(ROOT)).exists()}
+    needed |= {Path(".github", f"{name}.md") for name in ("SECURITY", "GOVERNANCE", "CODE_OF_CONDUCT")}
+    assert len(needed) > 40 and [path for path in needed if not (unpacked / path).exists()] == []
     return build("build_wheel", unpacked, folder)
 
 
@@ -79,6 +91,11 @@ def test_links_work_on_a_package_index(copy, tmp_path):
     assert {f"{address}/{kind}/main/{link}" for link, kind in kinds.items()} <= set(
         re.findall(r"\]\(([^)]+)\)", text)
     )
+
+
+@pytest.mark.parametrize("page", ["CITATION.cff", "docs/citing.md", "docs/howto/browser.md"])
+def test_pages_name_this_version(page):
+    assert forcopt.__version__ in (ROOT / page).read_text(encoding="utf-8")
 
 
 def test_no_file_of_the_repository_is_a_link():

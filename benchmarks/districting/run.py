@@ -35,11 +35,14 @@ PARTS = (
 
 def warm() -> None:
     """Compile what will be timed."""
-    p = Districting(grid(5, 5), 5, bounds=(4, 6))
+    graph = grid(5, 5)
+    for *_, edge in graph.edges(data=True):
+        edge["cost"] = 2  # with costs of 1, nothing would be compiled
+    p = Districting(graph, 5, bounds=(4, 6))
     for method in ("frontier", "set-partitioning", "column-generation", "sphere-cut"):
-        p.solve(method, time_limit=60)  # a limit compiles all of a method first
+        p.solve(method)
     for districts in (2, 5):
-        Districting(grid(5, 5), districts, tolerance=0.2).solve("portfolio", time_limit=60)
+        p.replace(districts=districts, bounds=None, tolerance=0.2).solve("portfolio")
     assert p.count().total == p.count(method="sphere-cut").total
     p.count(max_cost=17)
 

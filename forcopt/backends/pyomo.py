@@ -365,7 +365,8 @@ class Pyomo(Backend):
             _require_known(solver)
         self.name, self.solver = name, solver
         self.traits = _SOLVERS.get(solver, _Traits())
-        self.install = self.traits.install or "see the solver's own documentation"
+        install = self.traits.install or "see the solver's own documentation"
+        self.install = install if find_spec("pyomo") else "pip install pyomo"
         self.capabilities = Capabilities(self.traits.kinds, smallest=DROPPED)
         self.careful = self.traits.careful
 

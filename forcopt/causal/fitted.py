@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -206,7 +206,7 @@ class FittedCausalModel:
             the part of the attributes' direct effect on this mediator that is carried on to the outcome.
             Numeric attributes stay at the baseline.
         """
-        from pandas import DataFrame, MultiIndex
+        pd = required("pandas", "effects")
 
         cells = self._cells(baseline)
         n = len(cells)
@@ -220,8 +220,8 @@ class FittedCausalModel:
         carried = self._carried()
         parts = {m: direct[m] * carried[m] for m in self.model.mediators}
         own = direct[self.model.outcome]
-        index = MultiIndex.from_tuples(cells, names=self.model.sensitive)
-        return DataFrame({"total": own + sum(parts.values()), "direct": own, **parts}, index=index)
+        index = pd.MultiIndex.from_tuples(cells, names=self.model.sensitive)
+        return pd.DataFrame({"total": own + sum(parts.values()), "direct": own, **parts}, index=index)
 
     def sensitivity(self, rho: float | Mapping[str, float]) -> FittedCausalModel:
         """The equations that fit the data as well, if errors of mediators and outcome are correlated.

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import warnings
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -22,7 +23,7 @@ from typer.core import TyperGroup
 
 from forcopt.cli import benchmark, catalogue, certify, check, compare, doctor, doors, panel, predict, solve
 from forcopt.cli.output import Screen
-from forcopt.errors import BackendError, DeclarationError, ForcoptError
+from forcopt.errors import BackendError, DeclarationError, ForcoptError, package_of
 from forcopt.version import __version__
 
 __all__ = ["app", "main"]
@@ -57,7 +58,8 @@ class _Commands(TyperGroup):
             print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(1 if isinstance(error, BackendError) else 2) from None
         except ModuleNotFoundError as error:
-            print(f"error: {error.name} is not installed: pip install {error.name}", file=sys.stderr)
+            package = package_of(error.name)
+            print(f"error: {package} is not installed: pip install {package}", file=sys.stderr)
             raise typer.Exit(2) from None
 
 
@@ -147,7 +149,10 @@ app.add_typer(catalogue.instances, name="instances")
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; what the output's encoding lacks is shown as a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # None without a console, or an object of a program that calls this
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     if os.environ.get("NO_COLOR"):
         from typer import rich_utils
 

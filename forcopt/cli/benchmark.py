@@ -13,9 +13,9 @@ from forcopt.errors import DeclarationError
 
 
 def benchmark(context: typer.Context) -> None:
-    """Run benchmarks of a checkout, or rank solvers on files: --solvers highs,scip FOLDER. See --help.
+    """In a checkout: run benchmarks, or rank solvers on files: --solvers highs,scip FOLDER. See --help.
 
-    In a checkout of the repository, or with forcopt installed from it.
+    Both need a checkout of the repository, or forcopt installed from it with ``pip install -e``.
     """
     for root in (Path.cwd(), Path(__file__).resolve().parents[2]):
         if (root / "benchmarks" / "__main__.py").is_file() and (root / "forcopt").is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import subprocess
@@ -21,19 +22,21 @@ from forcopt.version import __version__
 def doctor(as_json: JsonOption = False) -> None:
     """Check the installation: versions, solvers, known clashes, and a model solved by each solver."""
     found = {"forcopt": __version__, "python": sys.version.split()[0], "system": platform.platform()}
-    packages = {name: _version(name) for name in _packages()}
+    packages, kept = {name: _version(name) for name in _packages()}, _kept()
     warnings = [
         f"{name} {version}: {reason}"
         for name, start, _, reason in CLASHES
         if (version := packages.get(name) or "").startswith(start)
     ]
+    warnings += [f"compiled code cannot be kept: {place}" for place, writable in kept.items() if not writable]
     tested = _self_test()
     failed = [row for row in tested if row["answer"] not in ("right", "not installed")]
     if as_json:
-        print_json({**found, "packages": packages, "warnings": warnings, "solvers": tested})
+        print_json({**found, "packages": packages, "compiled": kept, "warnings": warnings, "solvers": tested})
     else:
         console().print(", ".join(f"{name} {value}" for name, value in found.items()), markup=False)
         console().print(", ".join(f"{n} {v or 'not installed'}" for n, v in packages.items()), markup=False)
+        console().print(f"compiled code: {', '.join(kept) or 'none'}", markup=False)
         rows = table("solver", "a small model", "seconds")
         for row in tested:
             rows.add_row(row["solver"], row["answer"], row["seconds"])
@@ -56,6 +59,20 @@ def _packages() -> list[str]:
     return sorted({r[1] for r in wanted if r and r[1] not in own and r[2] not in developers})
 
 
+def _kept() -> dict[str, bool]:
+    """Give the folders where numba keeps compiled code, and whether it can be written there."""
+    try:
+        from forcopt.graphs.states import index
+        from forcopt.models.districting.local_search import _anneal
+
+        folders = [kernel.stats.cache_path for kernel in (index, _anneal)]
+        return {folder: os.access(folder, os.W_OK) for folder in folders}
+    except RuntimeError as error:  # numba found none that can be written
+        return {str(error): False}
+    except AttributeError:  # without numba
+        return {}
+
+
 def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
@@ -67,7 +84,7 @@ def _self_test() -> list[dict[str, str]]:
     """Solve one program by each backend, in a process that a broken solver may end."""
     from forcopt.backends import registry
 
-    lacking = {name for name, backend in registry.backends().items() if backend.missing()}
+    lacking = [name for name, backend in registry.backends().items() if backend.missing()]
     rows = [{"solver": name, "answer": "not installed", "seconds": ""} for name in lacking]
     left = [name for name in registry.backends() if name not in lacking]
     while left:

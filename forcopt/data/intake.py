@@ -22,7 +22,7 @@ import numpy as np
 
 from forcopt.arrays import is_missing
 from forcopt.data.tolerances import FREQUENT, LONELY, MOST_CODES, OUTLIER, RARE, TINY_GROUP
-from forcopt.errors import DeclarationError, similar
+from forcopt.errors import DeclarationError, required, similar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,7 @@ class Findings:
 
     def frame(self) -> pd.DataFrame:
         """All findings as a table; its column ``kind`` is ``fault`` or ``note``."""
-        import pandas as pd
+        pd = required("pandas", "a table of findings")
 
         kinds = ["fault"] * len(self.faults) + ["note"] * len(self.notes)
         return pd.DataFrame([*self.faults, *self.notes], columns=list(Finding._fields)).assign(kind=kinds)
@@ -229,7 +229,7 @@ def read_rows(
     >>> read_rows(pd.DataFrame({"name": [" Ann ", None], "seats": [2.0, 3.5]}), "people").to_dict("list")
     {'name': ['Ann', ''], 'seats': ['2', '3.5']}
     """
-    import pandas as pd
+    pd = required("pandas", "a table of records")
 
     found = Findings() if findings is None else findings
     if isinstance(table, str | Path):

@@ -17,7 +17,7 @@ from forcopt.data import intake
 from forcopt.data.graphs import graph_from_dict
 from forcopt.data.intake import FIRST_ROW, Expected, Findings, Fixes, cell_text, check_table, read_json, typed
 from forcopt.data.tolerances import CORNERS, OVERLAP
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -105,7 +105,8 @@ def read_map(
     found = Findings()
     file = Path(path).name
     import networkx as nx
-    import pandas as pd
+
+    pd = required("pandas", "read_map")
 
     shapes, facts, graph = map_facts(Path(path), file, found)
     table = pd.DataFrame([_texts(values) for values in facts])

@@ -13,7 +13,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.data.dataset import Dataset
 from forcopt.data.intake import Expected, take_table
-from forcopt.errors import DeclarationError, check_known, require
+from forcopt.errors import DeclarationError, check_known, require, required
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def _read(
     path: str | Path, subject: str, columns: tuple[str, ...], known: Mapping[str, str], blank: bool = False
 ) -> pd.DataFrame:
     """The records of a file with these columns, some of which must hold the known levels alone."""
-    import pandas as pd
+    pd = required("pandas", "a table of records")
 
     try:  # a row with more entries than the first: pandas would move all names by one
         with warnings.catch_warnings():

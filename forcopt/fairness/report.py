@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_label_order
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, required
 from forcopt.fairness.rates import EVERY, STATED, Rate, binomial_interval
 from forcopt.fairness.records import read_binary, same_length
 from forcopt.notebook import new_figure, picture_html, write_figure
@@ -137,7 +137,7 @@ class GroupReport:
             For columns of different length or order of labels, a missing control feature, no known group,
             and labels or predictions that a `Rate` cannot take.
         """
-        import pandas as pd
+        pd = required("pandas", "GroupReport")
 
         columns = {"predictions": predictions, "groups": groups, "labels": labels, "weights": weights}
         check_label_order("records", columns | {"controls": controls})
@@ -202,7 +202,7 @@ class GroupReport:
     @classmethod
     def from_fairlearn(cls, frame: Any) -> Self:
         """Take the estimates of a fairlearn ``MetricFrame`` that was given a mapping of metrics."""
-        import pandas as pd
+        pd = required("pandas", "GroupReport")
 
         controls, own = list(frame.control_levels or ()), frame.by_group.index.to_frame(index=False)
         overall = frame.overall if controls else frame.overall.to_frame().T

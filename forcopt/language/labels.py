@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array, is_missing
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 
 _SHOWN = 8
 """How many labels a message lists."""
@@ -121,7 +121,7 @@ class Axis:
 
     def index(self) -> Any:
         """A `pandas.Index` of the labels."""
-        import pandas as pd
+        pd = required("pandas", "an index")
 
         if self.levels or (len(self) and all(isinstance(label, tuple) for label in self.labels)):
             return pd.MultiIndex.from_tuples(list(self.labels), names=self.levels or None)
@@ -222,7 +222,7 @@ def tidy(axes: Sequence[Axis | None]) -> Axes | None:
 
 def product_index(axes: Axes | None, shape: tuple[int, ...]) -> Any:
     """A `pandas.Index` of the entries of an array in C order, with a level for each of several axes."""
-    import pandas as pd
+    pd = required("pandas", "an index")
 
     held = zip(axes or (None,) * len(shape), shape, strict=True)
     parts = [pd.RangeIndex(n) if axis is None else axis.index() for axis, n in held]

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, entries_of
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 from forcopt.learning.hypotheses import aligned, names_of
 
 
@@ -29,7 +29,7 @@ def as_frame(X: Any) -> Any:
     """A frame of polars as one of pandas, which the checks of tables read; anything else as it is."""
     if not hasattr(X, "get_columns"):
         return X
-    import pandas as pd
+    pd = required("pandas", "a table of features")
 
     kinds = {c.name: "category" for c in X.get_columns() if str(c.dtype).startswith(("Categorical", "Enum"))}
     return pd.DataFrame({c.name: c.to_list() for c in X.get_columns()}).astype(kinds)
@@ -101,7 +101,7 @@ class Schema:
         """
         X = as_frame(X)
         if isinstance(X, Mapping):
-            import pandas as pd
+            pd = required("pandas", "a table of features")
 
             X = pd.DataFrame([dict(X)])
         if hasattr(X, "iloc") and not hasattr(X, "columns"):
@@ -124,7 +124,7 @@ class Schema:
             return np.array(entries_of(table.ravel()), dtype=object).reshape(table.shape)
         if table.dtype.kind in "biuf":
             return sp.csr_array(table, dtype=float) if sp.issparse(table) else table.astype(float, copy=False)
-        import pandas as pd
+        pd = required("pandas", "a table of features")
 
         frame = pd.DataFrame(table[:1].toarray() if sp.issparse(table) else table)
         return np.column_stack([_of_kind(frame[j], j, "number") for j in frame])
@@ -258,7 +258,7 @@ def _words(column: Any) -> Array:
     if getattr(column.dtype, "kind", "O") in "biuf":
         numbers = np.asarray(column, dtype=np.float64) + 0.0  # -0.0 is 0.0
         return np.ascontiguousarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.uint64)
-    import pandas as pd
+    pd = required("pandas", "a table of features")
 
     codes, values = pd.factorize(column)  # -1 where missing
     texts = [str(v).encode() for v in values.tolist()] + [b""]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import one_seed
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.outer import with_tangents
@@ -38,6 +39,7 @@ def solve_model(
     time_limit: float | None = None,
     gap: float | None = None,
     seed: int | np.random.Generator | None = None,
+    rng: int | np.random.Generator | None = None,
     threads: int | None = None,
     log: bool = False,
     start: Mapping[Variable, Any] | None = None,
@@ -61,6 +63,8 @@ def solve_model(
         The relative gap at which a search may stop.
     seed : int or numpy.random.Generator, optional
         Of the solver's randomness; an int, or a generator that draws one.
+    rng : int or numpy.random.Generator, optional
+        Another name of ``seed``, as Scientific Python's SPEC 7 has it.
     threads : int, optional
         How many, at most as many as the machine has.
     log : bool, default False
@@ -105,7 +109,7 @@ def solve_model(
     if isinstance(given, bool) or not isinstance(given, Integral) or mccormick < 0:
         raise DeclarationError(f"mccormick is {mccormick!r}; it must be a number of pieces, an integer >= 0")
     chosen = get_backend(default_backend(model, int(mccormick)) if backend is None else backend)
-    if isinstance(seed, np.random.Generator):
+    if isinstance(seed := one_seed(seed, rng), np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     asked = SolveOptions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 from typing import Any
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, NoiseLoss, SampledLoss
 from forcopt.privacy.mechanism import AdditiveMechanism, opendp_measurement
 from forcopt.privacy.noises import DiscreteLaplace, Laplace
@@ -41,7 +41,7 @@ def dp_event(profile: Profile) -> Any:
     >>> dp_event(Gaussian(scale=2.0).profile(1) ** 3)
     SelfComposedDpEvent(event=GaussianDpEvent(noise_multiplier=2.0), count=3)
     """
-    from dp_accounting import dp_event as events
+    events = required("dp_accounting", "dp_event").dp_event
 
     def single(loss: Loss) -> Any:
         match loss:

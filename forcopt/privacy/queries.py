@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, required
 from forcopt.privacy.amplification.design import Design, Population
 from forcopt.privacy.budget import Budget, calibrate
 from forcopt.privacy.ledger import Ledger, pay
@@ -145,7 +145,7 @@ class Statistic(ABC):
 
 
 def _index(blocks: Sequence[Sequence[Axis]]) -> Any:
-    import pandas as pd
+    pd = required("pandas", "a query")
 
     names = list(dict.fromkeys(axis.name for axes in blocks for axis in axes))
     if not names:
@@ -256,9 +256,9 @@ class Total(Statistic):
 
     def index(self) -> Any:
         """See `Statistic`."""
-        from pandas import Index
+        pd = required("pandas", "a query")
 
-        return _index(self.blocks) if self.workload is None else Index(self.names)
+        return _index(self.blocks) if self.workload is None else pd.Index(self.names)
 
     def table(self, values: Sequence[Any], mechanisms: Sequence[Any], level: float) -> dict[str, Array]:
         """See `Statistic`."""

@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forcopt.errors import require
+from forcopt.errors import require, required
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Release
 from forcopt.privacy.tolerances import SHOWN_DELTA
@@ -62,11 +62,11 @@ class TableRelease(Release):
             number at most, each number for itself. The error of a sample, that of the design or the table
             itself, is not in it.
         """
-        from pandas import DataFrame
+        pd = required("pandas", "to_pandas")
 
         require(margins is None or 0 < margins < 1, "margins", margins, "be strictly between 0 and 1")
         columns = self.statistic.table(self._parts, self.mechanisms, margins or 0.95)
-        return DataFrame(columns, self.statistic.index(), list(columns)[: 1 if margins is None else None])
+        return pd.DataFrame(columns, self.statistic.index(), list(columns)[: 1 if margins is None else None])
 
     @property
     def _parts(self) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, is_missing
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, require, unknown
+from forcopt.errors import DeclarationError, require, required, unknown
 from forcopt.privacy.tolerances import ON_LATTICE
 
 MOST_STEPS = 2**31
@@ -128,12 +128,11 @@ class Categories(Column):
 
     def read(self, values: Any) -> Array:
         """See `Column`."""
-        from pandas import factorize
-        from pandas.api.types import infer_dtype
-
+        pd = required("pandas", "a column of categories")
         given = _cells(values)
-        if given.dtype.kind in "biufU" or infer_dtype(given, skipna=False) == "string":
-            codes, found = factorize(given)  # equal values here have equal places, which 1 and "1.0" have not
+        if given.dtype.kind in "biufU" or pd.api.types.infer_dtype(given, skipna=False) == "string":
+            # Equal values here have equal places, which 1 and "1.0" have not.
+            codes, found = pd.factorize(given)
             places = np.array([self.place(v) for v in found] + [nan])
             return np.asarray(places[codes])  # a missing value has the code -1
         return np.array([self.place(v) for v in values], dtype=float)

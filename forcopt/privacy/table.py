@@ -12,7 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from forcopt.arrays import Array, check_label_order
-from forcopt.errors import DeclarationError, check_choice, require
+from forcopt.errors import DeclarationError, check_choice, require, required
 from forcopt.privacy.amplification import ClusterSample, Design, StratifiedSample
 from forcopt.privacy.amplification.design import Population
 from forcopt.privacy.losses import Neighbours
@@ -257,7 +257,7 @@ class Table:
 
 def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
     """The rows that count, by column, and the unit of each, numbered from 0."""
-    import pandas as pd
+    pd = required("pandas", "a Table")
 
     read = {name: column.read(frame[name]) for name, column in view.schema.items()}
     if len(lengths := {len(values) for values in read.values()}) > 1:

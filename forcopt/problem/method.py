@@ -232,6 +232,7 @@ class Method:
         The code.
     prepare : Callable[[], object], optional
         It compiles code, and is called before the clock of a run with a time limit starts; see `compile`.
+        Code of numba needs none: clocks stand still while it compiles.
     private : bool, default False
         Whether outcomes may be private releases (`Outcome.private`); no other method may return one.
     rank : Rank, default "alternative"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import rounded_up
+from forcopt.arrays import one_seed, rounded_up
+from forcopt.backends.registry import get_backend
 from forcopt.clock import Deadline, Improvement, OnImprovement, raising_interrupts
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, check_known
+from forcopt.errors import DeclarationError, NotInstalledError, UnsupportedError, check_known
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.objective import maximize, minimize
@@ -28,7 +30,7 @@ from forcopt.notebook import brief, facts_html
 from forcopt.privacy import ObservedGroups
 from forcopt.problem.drawing import Sketch
 from forcopt.problem.method import COMMON_OPTIONS, RANKS, Handles, Method, Outcome, Rank
-from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
+from forcopt.problem.progress import ProgressLine, show_progress
 from forcopt.problem.solution import (
     FEASIBILITY_TOLERANCE,
     Evaluation,
@@ -138,6 +140,7 @@ class Problem(Declared):
     methods: ClassVar[Mapping[str, Method]] = _RegisteredMethods()  # type: ignore[assignment]
 
     _own_methods: ClassVar[dict[str, Method]] = {}
+    _seeking: ClassVar[bool] = False
 
     @model_validator(mode="before")
     @classmethod
@@ -556,8 +559,8 @@ class Problem(Declared):
             the model, see `Model.solve`.
         time_limit : float, optional
             Seconds for everything together; the method returns its best decision and a valid bound. The
-            clock starts when the method's code is compiled, which takes up to two minutes in the first run
-            after an installation; the logger ``forcopt`` announces it.
+            clock stands still while numba compiles code at its first use, which takes up to two minutes in
+            the first run after an installation; the logger ``forcopt`` announces it.
         memory_limit : float or str, optional
             Bytes that the run may take beyond what the process holds when it begins, or text such as
             ``"4 GB"``; by default half of what the machine or its container has free. Every method takes it:
@@ -605,21 +608,17 @@ class Problem(Declared):
         chosen = self.method(name or None)
         if rng is not None and "rng" in chosen.options:
             options, rng = {**options, "rng": rng}, None
-        if seed is not None and rng is not None:
-            raise DeclarationError(f"seed is {seed!r} and rng is {rng!r}; they are one option: give one")
-        seed = rng if seed is None else seed
+        seed = one_seed(seed, rng)
         if certify and chosen.private:
             raise DeclarationError(f"certify=True, but {chosen.name!r} is private; it has no certificate")
         own = chosen.check_own(options)
         given = (backend or at or None, time_limit, gap, start, seed, threads, log, on_improvement)
         common = chosen.check_common(dict(zip(COMMON_OPTIONS, given, strict=True)))
-        label = f"{type(self).__name__} by {chosen.name}"
         if time_limit is not None or memory_limit is not None:
-            with announce_compilation(label):
-                chosen.compile()
-        with memory_limited(memory_limit), announce_compilation(label), raising_interrupts():
+            chosen.compile()
+        with memory_limited(memory_limit), raising_interrupts():
             deadline = Deadline(time_limit)
-            line = ProgressLine(label, deadline, on_improvement)
+            line = ProgressLine(f"{type(self).__name__} by {chosen.name}", deadline, on_improvement)
             if progress and "on_improvement" in chosen.common:
                 common["on_improvement"] = line.improve
             with show_progress(line, progress):
@@ -643,9 +642,25 @@ class Problem(Declared):
         except MemoryError as error:
             deadline.memory.reached = True  # or the system refused an array before
             outcome = Outcome(None, status=Status.LIMIT, message=str(error), private=chosen.private)
+        except NotInstalledError as error:
+            raise NotInstalledError(f"method {chosen.name!r}: {error}{self._instead()}") from None
         if outcome.private and common.get("seed") is None:
             return self._released(chosen, outcome, common.get("backend", ""), deadline)
         return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
+
+    def _instead(self) -> str:
+        """A formulation that takes this problem, for a backend that is installed, as the end of a message."""
+        if Problem._seeking:  # by a formulation that solves another problem of the class
+            return ""
+        Problem._seeking = True
+        try:
+            for name in (m.name for m in self.methods.values() if m.exact):
+                with suppress(DeclarationError, NotInstalledError, UnsupportedError):
+                    get_backend(default_backend(self.formulate(name)[0]))
+                    return f"; or solve({name!r})"
+        finally:
+            Problem._seeking = False
+        return ""
 
     def _kept(self, start: Any) -> tuple[Any, Status]:
         """The decision and the status where no time was left: those of a feasible start, if there is one."""

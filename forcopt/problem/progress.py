@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from forcopt.clock import Deadline, Improvement, OnImprovement
 from forcopt.loops.solution import relative_gap
@@ -88,37 +86,3 @@ def show_progress(line: ProgressLine, shown: bool) -> Iterator[None]:
 
     with Live(line, console=Console(stderr=True), refresh_per_second=_REFRESHES):
         yield
-
-
-@contextmanager
-def announce_compilation(label: str) -> Iterator[None]:
-    """Log a warning at the first compilation of this process: it may take a minute, and its code is kept.
-
-    Parameters
-    ----------
-    label : str
-        The problem and the method.
-    """
-    if "numba" not in sys.modules or _Announced.once:
-        yield
-        return
-    from numba.core import event
-
-    class Announcer(event.Listener):  # type: ignore[misc]
-        def on_start(self, _: Any) -> None:
-            if not _Announced.once:
-                _Announced.once = True
-                text = "%s: compiling its code, once after an installation; this may take two minutes"
-                logging.getLogger("forcopt").warning(text, label)
-
-        def on_end(self, _: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Announcer()):
-        yield
-
-
-class _Announced:
-    """Whether this process has announced a compilation."""
-
-    once = False

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import whole_number
+from forcopt.arrays import one_seed, whole_number
 from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Deadline
 from forcopt.compile.compiler import compile_model
@@ -41,6 +41,7 @@ def compare(
     repeats: int = 1,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
+    rng: int | np.random.Generator | None = None,
     certify: bool = False,
     isolate: bool = True,
     memory_limit: float | str | None = None,
@@ -72,6 +73,8 @@ def compare(
         that takes no time limit fails.
     seed : int or numpy.random.Generator, optional
         An int or a generator; each method that takes a seed gets the same.
+    rng : int or numpy.random.Generator, optional
+        Another name of ``seed``, as Scientific Python's SPEC 7 has it.
     certify : bool, default False
         Prove each answer in exact arithmetic after its run, where that takes at most 60 s, and have
         `forcopt.check` check the file of the proof; releases of private data are left out.
@@ -122,7 +125,7 @@ def compare(
     """
     memory_limit = check_limits(time_limit, memory_limit)
     repeats = whole_number(repeats, "repeats", 1)
-    if repeats > 1 and isinstance(seed, np.random.Generator):
+    if isinstance(seed := one_seed(seed, rng), np.random.Generator) and repeats > 1:
         raise DeclarationError("seed is a generator; give an int, so that each repeat has a seed of its own")
     instances = _instances(problems)
     named = _by_problem(instances, methods, seed is None)

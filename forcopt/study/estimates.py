@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array, lists_by_key
-from forcopt.errors import check_known, require
+from forcopt.errors import check_known, require, required
 from forcopt.notebook import new_figure
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def summary(comparison: Comparison, value: str, level: float, among: Array | Non
     among : Array, optional
         Which rows to take, shape ``(rows,)``; all by default. The values of the others count as unknown.
     """
-    import pandas as pd
+    pd = required("pandas", "a table of means")
 
     check_level(level)
     rows = enumerate(comparison.rows)
@@ -215,7 +215,7 @@ class Estimates:
         Its columns are metric, entry (empty for a number), runs, mean, low, high, deviation, and the 5, 50
         and 95 % quantiles over the repetitions.
         """
-        import pandas as pd
+        pd = required("pandas", "to_pandas")
 
         lines = []
         for name, values in self.values.items():

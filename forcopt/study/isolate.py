@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+from forcopt.clock import Standstill
 from forcopt.errors import DeclarationError
 from forcopt.status import Status
 from forcopt.study.run import Job, Run, measure, storable
@@ -139,17 +140,19 @@ def stop_all() -> None:
 
 def _wait(process: subprocess.Popen[bytes], folder: Path, limit: float | None) -> str:
     """Wait for the answer or the end; report a run that took too long."""
-    deadline, late = time.monotonic() + _STARTUP, f"killed: not started after {_STARTUP:g} s"
+    deadline = time.monotonic() + _STARTUP
     begun = answered = False
     while process.poll() is None:
         now = time.monotonic()
-        if not begun and (folder / "ready").exists():
-            begun, deadline = True, now + (float("inf") if limit is None else limit + GRACE)
-            late = f"killed: still running {GRACE:g} s after its time limit of {limit} s"
+        if not answered and begun != (folder / "ready").exists():  # it begins, or compiles code
+            begun = not begun
+            deadline = now + (_STARTUP if not begun else float("inf") if limit is None else limit + GRACE)
         if not answered and (folder / "answer").exists():
             answered, deadline = True, now + GRACE
         if now > deadline:
-            return late
+            if begun:
+                return f"killed: still running {GRACE:g} s after its time limit of {limit} s"
+            return f"killed: not started after {_STARTUP:g} s"
         time.sleep(0.02)
     return ""
 
@@ -198,10 +201,11 @@ def main(folder: str) -> None:
     job = pickle.loads(parcel.job)(pickle.loads(parcel.problem))
     assert isinstance(job, Job)
 
-    def ready() -> None:
-        Path(folder, "ready").touch()
+    def ready(runs: bool = True) -> None:
+        mark, Standstill.watch = Path(folder, "ready"), ready
+        mark.touch() if runs else mark.unlink()
         if parcel.memory_limit is not None:
-            _limit_memory(parcel.memory_limit)
+            _limit_memory(parcel.memory_limit if runs else -1)
 
     threads = job.options.get("threads")
     if threads and hasattr(os, "sched_setaffinity"):  # of a solver that takes more than it was given, too
@@ -243,13 +247,15 @@ def _import_main(kind: str, source: str) -> None:
 
 
 def _limit_memory(size: int) -> None:
+    """Let the system refuse more than this size; nothing, if it is negative."""
     try:
         import resource
     except ImportError:  # not on Windows, where only searches keep the limit
         return
     # RLIMIT_AS would also count memory that is reserved but never used, such as 64 MB for each thread.
     kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
-    resource.setrlimit(kind, (size, resource.getrlimit(kind)[1]))
+    most = resource.getrlimit(kind)[1]
+    resource.setrlimit(kind, (most if size < 0 else size, most))
 
 
 def _peak_memory() -> float:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.backends.registry import get_backend
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
 from forcopt.study.compare import compare
@@ -117,7 +117,7 @@ class SolverBenchmark:
         clock; of the call, if it has none; else of the whole run), build (reading the file, and writing the
         model), the parts of `Run.parts`, wall, peak_memory, objective, bound, proved_by and message.
         """
-        import pandas as pd
+        pd = required("pandas", "frame")
 
         sizes = {_base(r)[0]: (r.integers, r.columns) for r in self.comparison.rows if r.columns is not None}
         rows = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from forcopt.errors import required
 from forcopt.study.run import NUMBERS, Run
 from forcopt.study.tolerances import SAME
 
@@ -232,7 +233,7 @@ def html_notes(comparison: Comparison) -> str:
 
 def frame(comparison: Comparison) -> Any:
     """Give a `pandas.DataFrame` with a line for each run; see `Comparison.to_pandas`."""
-    import pandas as pd
+    pd = required("pandas", "to_pandas")
 
     rows = comparison.rows
     out = pd.DataFrame([row.record() for row in rows])

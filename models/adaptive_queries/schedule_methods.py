@@ -230,19 +230,10 @@ def _all(problem: QuerySchedule) -> float:
     return float(problem.query_weights[problem.answerable].sum())
 
 
-def _compile() -> None:
-    from forcopt.graphs.interval_packing import heaviest_disjoint, heaviest_packing
-
-    first, last, weight = np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1.0, 1.0, 1.0])
-    heaviest_disjoint(first, last, weight)
-    heaviest_packing(first, last, weight, 2)
-
-
 @QuerySchedule.algorithm(
     "min-cost-flow",
     exact=True,
     cites="Arkin and Silverberg (1987); Ahuja, Magnanti, Orlin (1993), section 9.7",
-    prepare=_compile,
 )
 def min_cost_flow(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
     """Equal costs: successive shortest paths along the windows, one for each query that fits a window.

@@ -48,7 +48,7 @@ def augmented(
     Outcome
         The classifier; 0 is the only bound. The best constant one if the learner did not end in time.
     """
-    required("sklearn", "augmented", "scikit-learn")
+    required("sklearn", "augmented")
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression
 

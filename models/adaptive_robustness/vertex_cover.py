@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import lcm
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -267,9 +267,7 @@ def saturated_cover(problem: RobustBayes, net: Network) -> RobustClassifier:
     return problem.classifier(best & positive, pairing_of(net))
 
 
-@RobustBayes.algorithm(
-    "max-flow", exact=True, cites="Dinic (1970); Bhagoji et al. (2019), section 4", prepare=lambda: warm_up()
-)
+@RobustBayes.algorithm("max-flow", exact=True, cites="Dinic (1970); Bhagoji et al. (2019), section 4")
 def max_flow(
     problem: RobustBayes, *, time_limit: float | None = None, on_improvement: OnImprovement | None = None
 ) -> Outcome:
@@ -318,11 +316,6 @@ def max_flow(
     loss = float(problem.masses[~safe].sum())
     trace.add(loss, loss)
     return Outcome(decision, loss, None, phases, trace=trace.steps)
-
-
-def warm_up() -> Any:
-    """Compile the kernel, before the clock of a comparison starts."""
-    return max_flow(RobustBayes(points=np.eye(2)[:, :1], masses=np.eye(2) / 2, radius=np.ones(())))
 
 
 @RobustBayes.formulation(

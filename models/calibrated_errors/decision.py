@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers
-from forcopt.errors import DeclarationError, require_shape
+from forcopt.errors import DeclarationError, require_shape, required
 from forcopt.fairness import (
     FALSE_POSITIVE,
     NEGATIVE_PREDICTIVE,
@@ -259,7 +259,7 @@ class CalibratedScores(PolicyFile):
 
     def calibration_table(self) -> pd.DataFrame:
         """For each group and new score: how many have it, and the share with label 1 among them."""
-        import pandas as pd
+        pd = required("pandas", "calibration_table")
 
         tables = []
         for name, k in self.kernels.items():
@@ -273,7 +273,7 @@ class CalibratedScores(PolicyFile):
 
     def rate_table(self) -> pd.DataFrame:
         """For each group, before and after: the rates of the prediction, and the score's squared error."""
-        import pandas as pd
+        pd = required("pandas", "rate_table")
 
         before = {name: (k.values >= self.cutoff - ROUNDING) * 1.0 for name, k in self.kernels.items()}
         rows = []

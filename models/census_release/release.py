@@ -15,7 +15,7 @@ from pydantic import AfterValidator, model_validator
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers
-from forcopt.errors import DeclarationError, check_choice, require, require_shape
+from forcopt.errors import DeclarationError, check_choice, require, require_shape, required
 from forcopt.models.census_release.passes import least_squares
 
 if TYPE_CHECKING:
@@ -355,7 +355,7 @@ class Release:
         margins : sequence of Array, optional
             Of the counts, see `margins`: a further column for each type.
         """
-        import pandas as pd
+        pd = required("pandas", "to_pandas")
 
         h = self.hierarchy
         types = h.types or tuple(f"type {t}" for t in range(self.leaves.shape[1]))

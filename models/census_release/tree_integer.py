@@ -175,17 +175,10 @@ def _windows(
     return levels[::-1], steps[::-1]
 
 
-def _prepare() -> None:
-    tree = Hierarchy(parents=(np.array([0, 0]), np.array([0, 0, 1])))
-    noisy = (np.array([3.0]), np.array([1.0, 2.0]), np.ones(3))
-    ConsistentRelease(tree, noisy, np.ones(3), integer=True).solve("tree-integer")
-
-
 @ConsistentRelease.algorithm(
     "tree-integer",
     exact=True,
     cites="Murota (2003), Discrete Convex Analysis, Theorem 6.26; laminar sums are M-natural-convex",
-    prepare=_prepare,
 )
 def tree_integer(problem: ConsistentRelease, *, windows: int = 1, time_limit: float | None = None) -> Outcome:
     """Whole counts in joint order, by merging marginal costs in windows about the real optimum.

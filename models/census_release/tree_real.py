@@ -189,17 +189,10 @@ def nonnegative_leaves(problem: ConsistentRelease, deadline: Deadline) -> Array:
     return np.maximum(found, np.where(np.isnan(held[-1]), 0.0, held[-1]))
 
 
-def _prepare() -> None:
-    tree = Hierarchy(parents=(np.array([0, 0]), np.array([0, 0, 1])))
-    noisy = (np.array([3.0]), np.array([1.0, 2.0]), np.ones(3))
-    ConsistentRelease(tree, noisy, np.ones(3)).solve("tree-nnls")
-
-
 @ConsistentRelease.algorithm(
     "tree-nnls",
     exact=True,
     cites="supply functions of separable quadratic flows; after Hochbaum and Shanthikumar (1990)",
-    prepare=_prepare,
 )
 def tree_nnls(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real nonnegative counts in joint order, in O(n depth log n).

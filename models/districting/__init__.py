@@ -1,6 +1,6 @@
 """Districting: balanced connected partitions of planar graphs, exact and approximate."""
 
-from forcopt.models.districting import formulations, portfolio
+from forcopt.models.districting import cluster_search, formulations, portfolio
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.clustering_bound import ClusteringBound
@@ -36,6 +36,7 @@ __all__ = [
     "Share",
     "SplitLimit",
     "bin_packing",
+    "cluster_search",
     "election_scores",
     "formulations",
     "portfolio",

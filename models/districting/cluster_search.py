@@ -18,7 +18,6 @@ import scipy.sparse as sp
 from forcopt.arrays import Array, generator
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
-from forcopt.data.graphs import grid
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import positive_part
 from forcopt.language.model import Model
@@ -348,21 +347,10 @@ class _Bound:
         return None, result.status is Status.INFEASIBLE
 
 
-def warm() -> None:
-    """Compile the code."""
-    problem = CountyClustering(grid(3, 4), districts=4, tolerance=0.2)
-    search = _Search(problem, generator(0), Trace(deadline := Deadline(None)))
-    search.improve(_PATIENCE)
-    prices = _Bound(problem, search.sets())
-    prices.solve(_CHARGES[0], deadline)
-    prices.clusters(0, _EACH, deadline)
-
-
 @CountyClustering.algorithm(
     "column-generation",
     exact=True,
     cites="Carter et al. (2020); Shahmizad and Buchanan (2025) for the problem",
-    prepare=warm,
 )
 def column_generation(
     problem: CountyClustering,
@@ -435,9 +423,7 @@ def column_generation(
     return Outcome(plan, float(search.bound), status, len(prices.sets), message, trace.steps, proof=proof)
 
 
-@CountyClustering.algorithm(
-    "recombination", cites="DeFord, Duchin and Solomon (2021) for the step", prepare=warm
-)
+@CountyClustering.algorithm("recombination", cites="DeFord, Duchin and Solomon (2021) for the step")
 def recombination(
     problem: CountyClustering,
     *,

@@ -36,7 +36,7 @@ from forcopt.models.districting.districts import bounded, holds, reader
 from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing, only_plan
-from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.tolerances import ROUNDING
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -128,7 +128,6 @@ class _Stopped(TimeoutError):
     "column-generation",
     exact=True,
     cites="Mehrotra, Johnson and Nemhauser (1998); Marsten, Hogan and Blankenship (1975) for the box",
-    prepare=jit_warmup("local-search", "column-generation"),
     rules=("each", "one", "sum"),
 )
 @minimizing

@@ -14,7 +14,7 @@ from forcopt.graphs.frontier import Sweep
 from forcopt.graphs.sphere_cut import SphereCut
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start, only_plan
-from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -114,8 +114,7 @@ def dynamic_program(
     DeclarationError
         If the method does not take the problem, or the start is not feasible.
     """
-    prepare = jit_warmup("local-search", name)
-    return Districting.algorithm(name, exact=True, cites=cites, rank="published", prepare=prepare)(solve)
+    return Districting.algorithm(name, exact=True, cites=cites, rank="published")(solve)
 
 
 def _decide(

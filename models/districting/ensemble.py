@@ -13,7 +13,7 @@ import scipy
 
 from forcopt.arrays import Array, generator, whole_number
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError, check_known, require, unknown
+from forcopt.errors import DeclarationError, check_known, require, required, unknown
 from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -106,9 +106,9 @@ class Ensemble:
         -------
         pandas.DataFrame
         """
-        from pandas import DataFrame
+        pd = required("pandas", "scores")
 
-        table = DataFrame([plan.scores(elections) for plan in self.plans])
+        table = pd.DataFrame([plan.scores(elections) for plan in self.plans])
         return table if self.weights is None else table.assign(weight=self.weights)
 
     def _score(self, score: Score, plan: Plan) -> float:

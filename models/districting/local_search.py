@@ -34,7 +34,7 @@ from forcopt.models.districting.districts import (
     SPLITS,
 )
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
-from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.tolerances import NOT_ZERO
 from forcopt.problem import Outcome
 from forcopt.problem.parts import Measure
@@ -385,7 +385,6 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
 @Districting.algorithm(
     "local-search",
     cites="Kirkpatrick, Gelatt and Vecchi (1983)",
-    prepare=jit_warmup("local-search"),
     rules=("each", "one", "sum", "plan"),
 )
 @minimizing

@@ -494,13 +494,13 @@ class Plan:
         Any
             The `matplotlib.figure.Figure`.
         """
+        axes: Any = new_figure().add_subplot() if ax is None else ax
         import networkx as nx
         from matplotlib.collections import LineCollection, PathCollection
         from matplotlib.colors import to_rgba_array
         from matplotlib.lines import Line2D
 
         problem = self.problem
-        axes: Any = new_figure().add_subplot() if ax is None else ax
         figure: Any = axes.figure
         u, v = problem.arrays.edges.T
         touching = nx.Graph(self.labels[problem.arrays.edges].tolist())  # neighbours have different colours

@@ -16,14 +16,13 @@ from forcopt.graphs.kernels import LARGEST
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.models.districting.cluster_search import warm as warm_clusters
 from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.compactness import BORDER, PERIMETER
 from forcopt.models.districting.districts import CUT, SCORES
 from forcopt.models.districting.dynamic import frontier, sweep_of
 from forcopt.models.districting.local_search import annealed_kind, local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
-from forcopt.models.districting.problem import Districting, jit_warmup, measures
+from forcopt.models.districting.problem import Districting, measures
 from forcopt.models.districting.recom import recom
 from forcopt.models.districting.screen import completable, least_splits, screened
 from forcopt.models.districting.set_partitioning import set_partitioning
@@ -36,9 +35,7 @@ _SECONDS = 60.0
 """The search for three districts ends after this time, and keeps the best that it found."""
 
 
-@Districting.algorithm(
-    "large-neighbourhood", cites="Shaw (1998)", prepare=jit_warmup("local-search", "column-generation")
-)
+@Districting.algorithm("large-neighbourhood", cites="Shaw (1998)")
 @minimizing
 def large_neighbourhood(
     problem: Districting,
@@ -195,16 +192,10 @@ _CLUSTERS = 1 / 10
 """So does the bound on splits by clusters of counties."""
 
 
-def _warm() -> None:
-    jit_warmup("local-search", "set-partitioning", "column-generation", "frontier")()
-    warm_clusters()
-
-
 @Districting.algorithm(
     "portfolio",
     exact=True,
     cites="see the methods that it runs",
-    prepare=_warm,
     rules=("each", "one", "sum", "plan"),
 )
 @minimizing

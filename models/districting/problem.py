@@ -23,9 +23,9 @@ from pydantic import (
     model_validator,
 )
 
-from forcopt.arrays import Array, as_fraction, is_missing, lists_by_key, rounded_up
+from forcopt.arrays import Array, as_fraction, is_missing, lists_by_key, one_seed, rounded_up
 from forcopt.clock import Deadline
-from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
+from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.data.maps import read_map
 from forcopt.errors import DeclarationError, require, unknown
 from forcopt.graphs.weighted import WeightedGraph
@@ -1136,6 +1136,7 @@ class Districting(OfParts):
         size: int = 1000,
         *,
         progress: bool = False,
+        rng: int | np.random.Generator | None = None,
         **options: Any,
     ) -> Ensemble:
         """Draw an ensemble of plans, for histograms of scores and outlier analysis.
@@ -1170,6 +1171,8 @@ class Districting(OfParts):
             `Ensemble.effective_size`.
         seed : int or numpy.random.Generator, optional
             Of the draws.
+        rng : int or numpy.random.Generator, optional
+            Another name of ``seed``, as Scientific Python's SPEC 7 has it.
 
         Returns
         -------
@@ -1184,7 +1187,8 @@ class Districting(OfParts):
         from forcopt.models.districting.ensemble import draw_ensemble
 
         with show_progress(ProgressLine(f"ensemble by {method}", Deadline()), progress):
-            return draw_ensemble(self, method, size, **options)
+            seed = one_seed(options.pop("seed", None), rng)
+            return draw_ensemble(self, method, size, seed=seed, **options)
 
     def require(self, method: str, *objectives: str, takes: tuple[str, ...] = ()) -> None:
         """Check that a method takes the objective, and the features that not all methods take.
@@ -1241,41 +1245,3 @@ def _single(rule: Rule) -> tuple[float, Measure | Meets] | None:
         return None
     factor, node = rule.function.terms[0]
     return (factor, node) if isinstance(node, Measure | Meets) and factor else None
-
-
-def jit_warmup(*methods: str) -> Callable[[], None]:
-    """Give a function that runs methods on a grid; its argument types are those of every problem.
-
-    Parameters
-    ----------
-    *methods : str
-        Names of methods.
-
-    Returns
-    -------
-    callable
-        Takes no arguments.
-    """
-
-    def prepare() -> None:
-        nx.set_edge_attributes(graph := grid(5, 5), 2, "cost")  # with costs of 1, nothing would be compiled
-        problem = Districting(graph, districts=5, bounds=(4, 6))
-        for name in methods:
-            problem.solve(name, seed=0)
-        if "column-generation" in methods:  # districts as cycles, and bounds on reduced costs
-            from forcopt.graphs.planar_dual import PlanarDual
-            from forcopt.graphs.window_cycles import WindowCycles
-            from forcopt.models.districting.cycle_districts import CycleDistricts
-            from forcopt.models.districting.exact_cover import cheapest_cover
-
-            arrays = problem.arrays
-            bands = np.arange(25) // 10 == np.arange(2)[:, None]  # and the last row of the grid
-            cheapest_cover(arrays, bands, np.zeros(2, np.int64), np.zeros(2), 3, 5, 10, 10**6, 1.0)
-            listed = CycleDistricts(arrays, 4, 6, 5)
-            list(listed.sets(4.0, arrays.weights * 0.1))
-            list(listed.least_cost())
-            cycles = WindowCycles(PlanarDual.of(arrays), 4, 6)
-            cycles.many = 0
-            list(cycles.sets(10, arrays.weights * 1.0, 5.0))
-
-    return prepare

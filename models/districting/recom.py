@@ -15,7 +15,7 @@ from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.districts import OBJECTIVES, POLSBY_POPPER
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
-from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -426,7 +426,6 @@ def started(
 @Districting.algorithm(
     "recom",
     cites="DeFord, Duchin and Solomon (2021), Recombination",
-    prepare=jit_warmup("local-search", "recom"),
     rank="published",
     rules=("each", "one", "sum", "plan"),
 )

@@ -42,7 +42,7 @@ from forcopt.models.districting.districts import (
 )
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
-from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.short_borders import fewest_cuts, problem_order
 from forcopt.models.districting.tolerances import LESS
 from forcopt.problem import Outcome
@@ -463,7 +463,6 @@ class Cover:
     "set-partitioning",
     exact=True,
     cites="Garfinkel and Nemhauser (1970); Mehrotra, Johnson and Nemhauser (1998)",
-    prepare=jit_warmup("local-search", "set-partitioning"),
     rules=("each", "one", "sum", "plan"),
 )
 @minimizing

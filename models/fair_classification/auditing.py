@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError, check_choice, require
+from forcopt.errors import DeclarationError, check_choice, require, required
 from forcopt.fairness import EqualizedOdds, Notion, Rate, read_binary, read_groups
 from forcopt.fairness.records import same_length
 from forcopt.privacy import RandomizedResponse
@@ -67,7 +67,7 @@ class Audit:
 
     def to_pandas(self) -> pd.DataFrame:
         """A row for each rate and group, and one for each disparity (group ``"disparity"``)."""
-        import pandas as pd
+        pd = required("pandas", "to_pandas")
 
         rows = []
         for name, rate in self.rates.items():

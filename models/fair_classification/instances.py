@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.data import Dataset
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, required
 from forcopt.fairness import DemographicParity, EqualizedOdds, Notion
 from forcopt.instance import Instance, by_name
 from forcopt.learning import AllFunctions, Hypotheses, Thresholds
@@ -33,7 +33,7 @@ def defendants(n: int = 5829, seed: Seed = 0) -> Dataset:
     >>> data.features.shape, bool(0.4 < data.labels.mean() < 0.52)
     ((500, 7), True)
     """
-    import pandas as pd
+    pd = required("pandas", "defendants")
 
     require(n >= 1, "n", n, "be at least 1")
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_entries, check_shape, labels_of
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError, require, require_shape
+from forcopt.errors import DeclarationError, require, require_shape, required
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 from forcopt.problem.drawing import Sketch
@@ -89,10 +89,10 @@ class Seats(FrozenArrays):
 
     def table(self) -> DataFrame:
         """One row for each state: seats, quota, deviation."""
-        from pandas import DataFrame
+        pd = required("pandas", "a table of seats")
 
         columns = {"seats": self.seats, "quota": self.quotas, "deviation": self.deviations}
-        return DataFrame(columns, index=list(self.names))
+        return pd.DataFrame(columns, index=list(self.names))
 
     def __repr__(self) -> str:
         width = max(5, *map(len, self.names))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, required
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
 from forcopt.models.fair_decisions.grants import GrantRule
@@ -82,7 +82,7 @@ def audit(rule: Rule, truth: Any, mechanism: Mechanism, *, trials: int = 0, seed
     >>> audit(CoverageRule(), [[800, 60, 5], [3000, 100, 5]], noise).correct.round(4).tolist()
     [0.6443, 0.9909]
     """
-    import pandas as pd
+    pd = required("pandas", "audit")
 
     x = as_numbers(truth, "the true counts")
     require(trials >= 0, "trials", trials, "be at least 0")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, Seed
+from forcopt.errors import required
 from forcopt.fairness import CounterfactualOrder, ExposureParity, InGroupFairness
 from forcopt.fairness.ranking import PrefixQuotas, RankingNotion, SelectionParity
 from forcopt.instance import by_name, family
@@ -44,7 +45,7 @@ def moving_company(n: int = 2000, seed: Seed = None) -> DataFrame:
     >>> moving_company(100, seed=1).G.value_counts().to_dict()
     {'M': 63, 'F': 37}
     """
-    from pandas import DataFrame
+    pd = required("pandas", "moving_company")
 
     rng = np.random.default_rng(seed)
     few = round(0.37 * n)
@@ -58,7 +59,7 @@ def moving_company(n: int = 2000, seed: Seed = None) -> DataFrame:
     mean = np.select([both, black], [-1.1, -1], 0)
     of_race = rng.normal(mean, np.sqrt(np.select([both, black], [0.9, 1], 0.5)))
     y = 0.8 * x + 0.2 * (0.6 * by_sex() + 0.4 * of_race)
-    return DataFrame({"G": np.where(female, "F", "M"), "R": np.where(black, "B", "W"), "X": x, "Y": y})
+    return pd.DataFrame({"G": np.where(female, "F", "M"), "R": np.where(black, "B", "W"), "X": x, "Y": y})
 
 
 def random_ranking(

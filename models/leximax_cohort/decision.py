@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, FrozenArrays, Seed
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.panel import gini
 from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
@@ -165,10 +165,10 @@ class CohortLottery(FrozenArrays, Drawn):
 
     def table(self) -> DataFrame:
         """The probability of each candidate, with the features that have quotas; indexed by name."""
-        from pandas import DataFrame
+        pd = required("pandas", "a table of candidates")
 
         columns = {"probability": self.marginals, **self.problem.features}
-        return DataFrame(columns, index=list(self.problem.names))
+        return pd.DataFrame(columns, index=list(self.problem.names))
 
     def _check_whole(self, subject: str) -> None:
         if not self.problem.is_whole:

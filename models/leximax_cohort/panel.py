@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.data.intake import nearest_hint
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.tolerances import SAME
 from forcopt.status import Status
@@ -38,11 +38,11 @@ def quota_table(problem: LeximaxCohort) -> DataFrame:
         sex     f    1    2
         sex     m    1    1
     """
-    from pandas import DataFrame
+    pd = required("pandas", "quota_table")
 
     classes, (low, high) = problem.classes, flexible_ends(problem)
     keys = [(feature, level) for feature, levels in problem.quotas.items() for level in levels]
-    table = DataFrame(keys, columns=["feature", "value"]).assign(min=classes.least, max=classes.most)
+    table = pd.DataFrame(keys, columns=["feature", "value"]).assign(min=classes.least, max=classes.most)
     if problem.flexible:
         table = table.assign(min_flex=low, max_flex=np.minimum(high, problem.size))
     return table.convert_dtypes()

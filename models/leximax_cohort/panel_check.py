@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.data import intake
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +104,7 @@ def panel_intake(
     >>> fields["groups"], fields["features"], len(found.faults)
     (('Ann', 'Bo'), {'sex': ('f', 'm')}, 0)
     """
-    import pandas as pd
+    pd = required("pandas", "panel_intake")
 
     found = intake.Findings()
     table = quota_columns(intake.read_rows(_quota_table(quotas), "quotas", found, encoding))

@@ -11,7 +11,7 @@ import numpy as np
 from forcopt.arrays import Seed
 from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import DOUBLED, Expected, check_table, read_rows, take_table
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, required
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.panel_check import quota_columns
 from forcopt.numeric import largest_remainder
@@ -87,13 +87,13 @@ def draw_letters(
     >>> found.districts.letters.to_dict(), len(found.drawn)
     ({'north': 6, 'south': 6}, 12)
     """
-    from pandas import DataFrame
+    pd = required("pandas", "draw_letters")
 
     wanted = {district: Expected("group", tuple(response), rule="has no response rate")}
     table, found = check_table(addresses, "addresses", wanted, fixes={DOUBLED: DOUBLED})
     found.refuse()
     of = table[district].tolist()
-    table = addresses if isinstance(addresses, DataFrame) else table.reset_index(drop=True)
+    table = addresses if isinstance(addresses, pd.DataFrame) else table.reset_index(drop=True)
     for name, rate in response.items():
         require(0 < rate <= 1, f"response of {name!r}", rate, "be above 0 and at most 1")
     if not 0 < letters <= len(of) or letters != int(letters):
@@ -108,7 +108,7 @@ def draw_letters(
         for name, number in zip(names, sent.tolist(), strict=True)
     ]
     facts = {"addresses": counts, "response": rates, "letters": sent, "chance": sent / counts}
-    districts = DataFrame({**facts, "volunteers": sent * rates}, index=names)
+    districts = pd.DataFrame({**facts, "volunteers": sent * rates}, index=names)
     return Letters(table.iloc[np.sort(np.concatenate(drawn))], districts)
 
 
@@ -144,7 +144,7 @@ def compare_with_census(lottery: CohortLottery, census: DataFrame | str | Path) 
     >>> compare_with_census(p.solve().decision, census).round(2).values.tolist()
     [['sex', 'f', 0.52, 0.25, 0.25, -0.54], ['sex', 'm', 0.48, 0.75, 0.75, 0.54]]
     """
-    from pandas import DataFrame
+    pd = required("pandas", "compare_with_census")
 
     problem = lottery.problem
     schema = {
@@ -156,7 +156,7 @@ def compare_with_census(lottery: CohortLottery, census: DataFrame | str | Path) 
     refuse_doubles("census", list(zip(table.feature, table.value, strict=True)), table.index)
     of = table.groupby("feature", sort=False)
     known = {name: Expected("group", tuple(own.value), rule="is not in census") for name, own in of}
-    take_table(DataFrame(dict(problem.features)), "candidates", known, {DOUBLED: DOUBLED})
+    take_table(pd.DataFrame(dict(problem.features)), "candidates", known, {DOUBLED: DOUBLED})
     rows: list[list[Any]] = []
     for name, own in of:
         total, levels = own.population.sum(), np.array(problem.features[name])
@@ -166,4 +166,4 @@ def compare_with_census(lottery: CohortLottery, census: DataFrame | str | Path) 
             has = levels == value
             shares = people / total, has.mean(), lottery.marginals @ has / problem.size
             rows.append([name, value, *map(float, shares), float((shares[2] - shares[0]) * problem.size)])
-    return DataFrame(rows, columns=["feature", "value", "census", "pool", "panel", "places"])
+    return pd.DataFrame(rows, columns=["feature", "value", "census", "pool", "panel", "places"])

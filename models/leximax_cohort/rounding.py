@@ -13,7 +13,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.data.intake import Expected, check_table
-from forcopt.errors import BackendError, DeclarationError, require
+from forcopt.errors import BackendError, DeclarationError, require, required
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.column_generation import CohortPricing
@@ -125,10 +125,10 @@ class PublicLottery:
 
     def table(self) -> DataFrame:
         """The panels to publish: a row for each number, a column for each member."""
-        from pandas import DataFrame, Index
+        pd = required("pandas", "a table of panels")
 
         columns = [f"member {i}" for i in range(1, round(self.problem.size) + 1)]
-        return DataFrame(map(self.members, self.numbers), Index(self.numbers, name="panel"), columns)
+        return pd.DataFrame(map(self.members, self.numbers), pd.Index(self.numbers, name="panel"), columns)
 
     def write(self, path: str | Path) -> None:
         """Write the panels as ``.csv`` or ``.json``, or as ``.html`` the page to print for the draw.

@@ -11,6 +11,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import DOUBLED, Expected, read_rows, take_table
+from forcopt.errors import required
 from forcopt.problem.drawing import Drawn, titled, whole_ticks
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
         For a column that is missing, an entry without a name, a number in words, an agent that is listed
         twice, an edge that is given twice, or one of an unknown agent; the row is named.
     """
-    from pandas import DataFrame
+    pd = required("pandas", "from_tables")
 
     text, number = Expected("text"), Expected("number", usual=False)
     acting, fields = text, dict[str, Any]()
@@ -133,7 +134,7 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
                 fields[field] = people[column].to_numpy()
         if "group" in people.columns:
             fields["groups"] = np.unique(people.group, return_inverse=True)[1]
-    if isinstance(edges, DataFrame) and "improves" in edges.columns:
+    if isinstance(edges, pd.DataFrame) and "improves" in edges.columns:
         edges = edges.astype({"improves": float}, errors="ignore")  # truth values
     schema = {"agent": acting, "criterion": text, "cost": number, "improves": number}
     joined = take_table(edges, "edges", schema, {DOUBLED: DOUBLED})
@@ -151,10 +152,10 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
 
 def moves_table(responses: Responses, agents: tuple[str, ...], criteria: tuple[str, ...]) -> DataFrame:
     """One row for each agent: the criterion that it meets (empty if none), the cost, and the outcome."""
-    from pandas import DataFrame
+    pd = required("pandas", "a table of moves")
 
     choice = responses.choice
     kinds = [responses.true_positive, responses.false_positive]
     outcome = np.select(kinds, ["improves", "games"], "rejected")
     met = np.array(["", *criteria], dtype=object)[choice + 1]
-    return DataFrame({"criterion": met, "cost": responses.cost, "outcome": outcome}, index=list(agents))
+    return pd.DataFrame({"criterion": met, "cost": responses.cost, "outcome": outcome}, index=list(agents))

@@ -1,4 +1,7 @@
-"""Integer programs in stages on which the presolve of HiGHS 1.13.1 is wrong; see `HighsSession`."""
+"""Integer programs in stages on which the presolve of HiGHS 1.13.1 is wrong; see `HighsSession`.
+
+Version 1.16.0 is right on the first three, and wrong on the last.
+"""
 
 import cohort_oracle  # noqa: F401  (registers the oracle)
 import numpy as np

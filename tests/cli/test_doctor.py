@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -26,6 +27,30 @@ def test_a_whole_installation(monkeypatch):
     assert {"highspy", "numpy", "cvxpy"} <= set(found["packages"]) and "ruff" not in found["packages"]
     answers = {row["solver"]: row["answer"] for row in found["solvers"]}
     assert answers["highs"] == "right" and set(answers) == set(ours)
+    assert len(found["compiled"]) == 2 and all(found["compiled"].values())
+
+
+def test_what_is_not_installed_keeps_its_order(monkeypatch):
+    lacking = {name: SimpleNamespace(missing=lambda: "no file") for name in "zyxwvutsrq"}
+    monkeypatch.setattr(registry, "backends", lambda: lacking)
+    found = json.loads(report("--json")[1])
+    assert [row["solver"] for row in found["solvers"]] == list("zyxwvutsrq")
+
+
+@pytest.mark.parametrize("cause", ["no locator available", None])
+def test_code_that_numba_cannot_keep_is_named(cause, monkeypatch):
+    class Kernel:
+        @property
+        def stats(self):
+            if cause:
+                raise RuntimeError(cause)
+            return SimpleNamespace(cache_path="/no/such/folder")
+
+    monkeypatch.setattr("forcopt.graphs.states.index", Kernel())
+    monkeypatch.setattr(doctor, "_self_test", list)
+    code, text = report()
+    text = " ".join(text.split())
+    assert code == 1 and f"warning: compiled code cannot be kept: {cause or '/no/such/folder'}" in text
 
 
 @pytest.mark.parametrize("version", ["1.14.0", "1.15.1"])

@@ -180,3 +180,19 @@ def test_quiet_and_verbose_stand_before_or_behind_the_command():
         result = run.invoke(app, words)
         assert result.exit_code == 0, result.stderr
     assert run.invoke(app, ["models", "-q", "--json"]).exit_code == 0
+
+
+def test_an_encoding_without_a_sign_of_the_text_ends_in_no_error():
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252:strict"}
+    command = [*FORCOPT, "describe", "LeximaxCohort"]
+    said = subprocess.run(command, capture_output=True, encoding="cp1252", env=environment, timeout=600)
+    assert said.returncode == 0 and "cohort/panel" in said.stdout and not said.stderr
+
+
+def test_a_missing_module_is_named_by_its_package():
+    code = "import sys; sys.modules['sklearn'] = None; from forcopt.cli import main, app\n"
+    code += "@app.command()\ndef learn(): import sklearn\nmain()"
+    command = [sys.executable, "-c", code, "learn"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 2
+    assert ended.stderr == "error: scikit-learn is not installed: pip install scikit-learn\n"

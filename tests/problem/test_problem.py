@@ -1,8 +1,8 @@
 import json
-import logging
 import pickle
 import tomllib
 
+import numpy as np
 import pytest
 
 import forcopt as fo
@@ -273,23 +273,6 @@ def test_whole_numbers_beyond_the_floats_are_refused():
         Counted([5], count=2**60)
 
 
-def test_a_compilation_is_announced_once(monkeypatch, caplog):
-    from numba.core import event
-
-    from forcopt.problem.progress import _Announced, announce_compilation
-
-    monkeypatch.setattr(_Announced, "once", False)
-    caplog.set_level(logging.WARNING, logger="forcopt")
-    with announce_compilation("Districting by frontier"), announce_compilation("within"):
-        assert not caplog.messages
-        for _ in range(2):
-            event.start_event("numba:compile")
-            event.end_event("numba:compile")
-    event.start_event("numba:compile")
-    (message,) = caplog.messages
-    assert message.startswith("Districting by frontier: compiling its code, once after an installation")
-
-
 def test_rng_is_another_name_of_the_seed():
     problem = Districting(grid(5, 5), districts=5, tolerance=0.2)
     plans = {
@@ -310,3 +293,19 @@ def test_a_method_may_have_an_option_rng_of_its_own():
         return fo.Outcome(rng)
 
     assert Own(values=[1.0, 2.0, 3.0]).solve("draw", rng=2).decision == 2
+
+
+def test_models_comparisons_and_ensembles_take_rng_too():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0)
+    m.subject_to(x.sum() >= 1)
+    m.minimize(x.sum())
+    assert m.solve(rng=1).objective == m.solve(rng=np.random.default_rng(1)).objective == 1.0
+    problem = Districting(grid(3, 3), districts=3, tolerance=0)
+    row = fo.compare(problem, ["local-search"], rng=1, isolate=False, progress=False).rows[0]
+    assert row.seed == 1 and row.status == "approximate"
+    drawn = [problem.ensemble(size=5, **{name: 1}).scores().to_dict() for name in ("seed", "rng")]
+    assert drawn[0] == drawn[1]
+    for call in (m.solve, problem.ensemble, lambda **both: fo.compare(problem, **both)):
+        with pytest.raises(fo.DeclarationError, match="seed is 1 and rng is 2; they are one option"):
+            call(seed=1, rng=2)

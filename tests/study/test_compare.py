@@ -112,6 +112,13 @@ def test_what_a_method_prepares_is_outside_the_clock(told, monkeypatch, isolate_
     assert (row.status, row.message) == ("failed", "ArithmeticError: no compiler")
 
 
+def test_what_numba_compiles_is_outside_the_clock(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(isolate, "GRACE", 0.5)
+    row = fo.compare("robustness/four-points", ["max-flow"], time_limit=1, memory_limit="2 GB").rows[0]
+    assert row.status == "optimal" and row.seconds < 1 and list(tmp_path.rglob("*.nbi"))
+
+
 def test_what_is_never_prepared_is_killed(told, monkeypatch):
     monkeypatch.setattr(isolate, "_STARTUP", 0.05)
     row = fo.compare(Bad(**SMALL), ["prepared"], time_limit=60).rows[0]

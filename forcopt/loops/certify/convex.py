@@ -224,7 +224,7 @@ def _in_dual(cone: Cone, values: Sequence[Rational]) -> bool:
                 return False
             continue
         if cone.kind == "exponential":  # -u exp(v / u) <= e w, or v, w >= 0 = u
-            arb = required("flint", "a proof with exponential cones", "python-flint").arb
+            arb = required("flint", "a proof with exponential cones").arb
             u, v, w = part
             if not (v >= 0 and w >= 0 if u == 0 else u < 0 and arb(v / u - 1).exp() <= arb(-w / u)):
                 return False

@@ -25,8 +25,21 @@ print([f.py_func.__name__ for f in gc.get_objects() if isinstance(f, Dispatcher)
 """
 
 
-def test_the_map_of_the_readme_compiles_nothing(tmp_path):
-    code = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[2]
+LIMITED = """
+import forcopt as fo
+for method in ("portfolio", "set-partitioning"):
+    solution = fo.load("districting/grid-3x7").solve(method, time_limit=60, memory_limit="1 GB")
+    assert (solution.status, solution.objective) == ("optimal", 6)
+solution.plot("map.svg")
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[2], LIMITED],
+    ids=["readme", "limited"],
+)
+def test_a_small_map_compiles_nothing(code, tmp_path):
     paths = os.pathsep.join([str(README.parent), os.environ.get("PYTHONPATH", "")])
     variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
     command = [sys.executable, "-c", code + COUNT]

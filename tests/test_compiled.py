@@ -1,0 +1,58 @@
+"""What numba compiles takes neither time nor memory of a run."""
+
+import logging
+import time
+from types import SimpleNamespace
+
+import numpy as np
+
+import forcopt.compiled
+from forcopt.clock import Deadline
+from forcopt.compiled import njit
+from forcopt.memory import memory_limited
+
+
+def test_the_clock_stands_still_while_numba_compiles():
+    from numba.core import event
+
+    with memory_limited("20 MB"):
+        deadline = Deadline(0.2)
+        for _ in range(2):  # parts of numba's work lie within each other
+            event.start_event("numba:compiler_lock")
+        held = np.ones(10**7)
+        time.sleep(0.3)
+        for _ in range(2):
+            event.end_event("numba:compiler_lock")
+        assert not deadline.passed and deadline.left > 0.1
+        more = np.ones(10**7)
+        time.sleep(0.02)
+        assert deadline.passed and len(held) == len(more)
+    later = Deadline(0.05)
+    time.sleep(0.1)
+    assert later.passed
+
+
+def test_a_compilation_is_outside_of_the_clock():
+    @njit()
+    def sum_of_squares(n):
+        total = 0
+        for i in range(n):
+            total += i * i
+        return total
+
+    deadline, began = Deadline(60), time.perf_counter()
+    assert sum_of_squares(4) == 14
+    took = time.perf_counter() - began
+    assert deadline.seconds < 0.5 * took
+
+
+def test_the_first_compilation_of_the_library_is_announced_once(monkeypatch, caplog):
+    from numba.core import event
+
+    monkeypatch.setattr(forcopt.compiled._listener, "told", False)
+    caplog.set_level(logging.WARNING, logger="forcopt")
+    for module in ("__main__", "forcopt.graphs.states", "forcopt.graphs.states"):
+        assert not caplog.messages or module != "__main__"
+        with event.trigger_event("numba:compile", {"dispatcher": SimpleNamespace(__module__=module)}):
+            assert len(caplog.messages) == (module != "__main__")
+    assert caplog.messages[0].startswith("compiling code, once after an installation")
