@@ -251,9 +251,7 @@ class FittedCausalModel:
             if not abs(r) < 1:
                 raise DeclarationError(f"rho is {r:g} for {m!r}; it must be between -1 and 1")
             if not {m, outcome} <= set(self.deviations):
-                raise DeclarationError(
-                    f"rho: the deviations of errors of {m!r} and {outcome!r} must be known"
-                )
+                raise DeclarationError(f"rho: deviations of errors of {m!r} and {outcome!r} must be known")
         left = 1.0 - sum(r * r for r in given.values())
         if left <= 0:
             raise DeclarationError("rho: the squares of the correlations must sum to less than 1")

@@ -366,9 +366,7 @@ class CausalModel(Declared):
         found: dict[str, tuple[Any, ...]] = {}
         for name in (*self.sensitive, *(self.equations if needed is None else needed)):
             if name not in frame.columns:
-                raise DeclarationError(
-                    f"no column {name!r} in the frame; it has {', '.join(map(str, frame))}"
-                )
+                raise DeclarationError(f"no column {name!r}; the frame has {', '.join(map(str, frame))}")
             refuse_missing(frame, name)
             column = frame[name]
             if name in self.sensitive and name not in self.knots:

@@ -254,9 +254,7 @@ def export(
     write(model, target)
 
 
-instances = typer.Typer(
-    no_args_is_help=True, help="List the instance library, or export it as MPS or LP files."
-)
+instances = typer.Typer(no_args_is_help=True, help="List the instance library, or export it as MPS or LP.")
 
 NamesArgument = Annotated[
     list[str] | None, Argument(metavar="[NAME]...", help="Names, or how they begin; all if left out.")

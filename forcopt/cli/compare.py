@@ -33,12 +33,8 @@ KindOption = Annotated[
     str,
     Option("--kind", metavar="KIND", help="The chart: runs, profile, cactus, progress, scaling or pareto."),
 ]
-XOption = Annotated[
-    str | None, Option("--x", metavar="NUMBER", help="With --kind pareto: the horizontal axis.")
-]
-YOption = Annotated[
-    str | None, Option("--y", metavar="NUMBER", help="With --kind pareto: the vertical axis.")
-]
+XOption = Annotated[str | None, Option("--x", metavar="NUMBER", help="With --kind pareto: horizontal axis.")]
+YOption = Annotated[str | None, Option("--y", metavar="NUMBER", help="With --kind pareto: vertical axis.")]
 StoreOption = Annotated[
     Path | None,
     Option("--store", metavar="FILE.sqlite", help="Keep each run; a run in the store is not repeated."),

@@ -14,9 +14,7 @@ from typer import Argument, Option
 from forcopt.cli import output
 from forcopt.errors import DeclarationError, require
 
-PeopleArgument = Annotated[
-    Path, Argument(metavar="FILE", help="CSV or Excel, a row for each person or record.")
-]
+PeopleArgument = Annotated[Path, Argument(metavar="FILE", help="CSV or Excel, a row for a person or record.")]
 IdOption = Annotated[str | None, Option("--id", metavar="COLUMN", help="Names the rows or units.")]
 
 _NORMAL = 1.96
@@ -49,9 +47,7 @@ def _finish(page: Path, task: str, known: Mapping[str, Any], as_json: bool, **pa
 
 
 def districts(
-    units: Annotated[
-        Path, Argument(metavar="MAP", help="GeoJSON, a shapefile, a GeoPackage, a graph as JSON.")
-    ],
+    units: Annotated[Path, Argument(metavar="MAP", help="GeoJSON, shapefile, GeoPackage, a graph as JSON.")],
     count: Annotated[int, Option("--districts", "-k", metavar="K", help="How many.")],
     tolerance: Annotated[str, Option(help="The largest deviation from the mean population.")] = ".5%",
     population: Annotated[str, Option(metavar="PROPERTY", help="The number of people.")] = "TOTPOP",
@@ -112,9 +108,7 @@ def districts(
         for d, (part, people) in enumerate(zip(made.parts, made.populations, strict=True))
     ]
     head = ("district", "units", "people", "from the mean", "compactness (Polsby-Popper)")
-    shown = picture(
-        picture_html(made.plot(first=1)), f"A map of {count} districts of {len(graph)} units; {cut}."
-    )
+    shown = picture(picture_html(made.plot(first=1)), f"Map: {count} districts of {len(graph)} units; {cut}.")
     question = {"map": units.name, "units": len(graph), "people": f"{problem.total:,}", "districts": count}
     question["people of a district"] = (
         f"{low:,} to {high:,}; the mean is {mean:,.1f}, the tolerance {100 * share:.6g} %"
@@ -248,9 +242,7 @@ def release(
         Path, Option(metavar="FILE.json", help='{"age": {"lower": 0, "upper": 99}, "sex": ["f"]}')
     ],
     budget: Annotated[str, Option(help="rho=.5, or epsilon=1, or epsilon=1,delta=1e-6.")],
-    tables: Annotated[
-        list[str] | None, Option("--table", help="region,sex; else all of 1 and 2 columns.")
-    ] = None,
+    tables: Annotated[list[str] | None, Option("--table", help="region,sex; else all of 1 and 2.")] = None,
     simulate: Annotated[int | None, Option(metavar="SEED", help="A trial that is not private.")] = None,
     out: Annotated[Path, Option("--out", "-o", help="A folder for tables and report.")] = Path("tables"),
     ledger: Annotated[

@@ -29,9 +29,7 @@ def panel(
     ] = None,
     objective: Annotated[str, Option(help="leximin, maximin, nash, goldilocks, ...")] = "leximin",
     panels: Annotated[int, Option(metavar="M", min=1, help="How many panels have equal chances.")] = 1000,
-    keep: Annotated[
-        list[str] | None, Option(metavar="NAME", help="Must be a member. Repeat for more.")
-    ] = None,
+    keep: Annotated[list[str] | None, Option(metavar="NAME", help="A member. Repeat for more.")] = None,
     drop: Annotated[list[str] | None, Option(metavar="NAME", help="Must be none. Repeat for more.")] = None,
     draw: Annotated[bool, Option("--draw", help="Draw a panel by the machine's random numbers.")] = False,
     thrown: Annotated[str | None, Option(metavar="NUMBER", help="The number that the dice showed.")] = None,
@@ -77,9 +75,7 @@ def panel(
     output.require_solution(solution, as_json)
     lottery = round_lottery(solution.decision, panels, time_limit=time_limit)
     number = secrets.choice(lottery.numbers) if draw else thrown
-    proof = (
-        "proved to be best" if solution.status == "optimal" else f"not proved; at most {solution.bound:.6g}"
-    )
+    proof = "proved best" if solution.status == "optimal" else f"not proved; at most {solution.bound:.6g}"
     facts = {
         "objective": f"{objective}: {solution.objective:.6g}, {proof}",
         "smallest chance before rounding": f"{solution.decision.smallest:.4%}",

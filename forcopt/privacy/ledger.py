@@ -147,9 +147,7 @@ class Ledger:
         if not given:
             raise DeclarationError("budget is empty; there must be at least one window")
         for name, one in given.items():
-            require(
-                isinstance(one, Budget), f"budget of window {name!r}", one, "be a budget, such as PureDP(1.0)"
-            )
+            require(isinstance(one, Budget), f"budget of {name!r}", one, "be a budget, such as PureDP(1.0)")
         if self.budgets and given != self.budgets:
             raise DeclarationError(f"budget is {given}; the ledger {self._path} has {self.budgets}")
         self.budgets = given

@@ -108,7 +108,7 @@ class Problem(Declared):
     family : str
         The first part of the names of its examples, such as ``postprocessing``.
     refuses_channel : str
-        Why it takes no groups that were seen through a channel; empty if it does.
+        Why it takes no groups seen through a channel; empty if it does.
     reason_first : bool
         Whether the driver asks `infeasibility_reason` before it runs an algorithm.
     methods : Mapping[str, Method]
@@ -162,8 +162,7 @@ class Problem(Declared):
         """
         if cls.refuses_channel and isinstance(column, ObservedGroups):
             raise DeclarationError(
-                f"{name}: {cls.__name__} takes no groups that were seen through a channel: "
-                f"{cls.refuses_channel}"
+                f"{name}: {cls.__name__} takes no groups seen through a channel: {cls.refuses_channel}"
             )
 
     @classmethod

@@ -223,8 +223,7 @@ def _by_problem(
         mine = [entry for entry in methods if _has(problem, entry)]
         if methods and not mine:
             raise DeclarationError(
-                f"problem {name} has none of the methods {', '.join(methods)}; "
-                f"it has {', '.join(problem.methods)}"
+                f"problem {name} lacks the methods {', '.join(methods)}; it has {', '.join(problem.methods)}"
             )
         found[name] = expanded(problem, mine)
     return found

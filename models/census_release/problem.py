@@ -205,9 +205,7 @@ class ConsistentRelease(Problem):
         queries = self.noisy[0].shape[-1]
         for level, values in enumerate(self.noisy):
             wanted = h.sizes[level], queries
-            require_shape(
-                values.shape == wanted, f"noisy counts of level {level} have", values, f"be {wanted}"
-            )
+            require_shape(values.shape == wanted, f"noisy counts, level {level} have", values, f"be {wanted}")
         shapes = (h.depth,), (h.depth, queries)
         fits = self.precision.shape in shapes
         require_shape(fits, "precision has", self.precision, f"be {shapes[0]} or {shapes[1]}")

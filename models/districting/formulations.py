@@ -81,8 +81,7 @@ class _Base:
         if problem.objective == "inertia":
             if self.roots is None:
                 raise DeclarationError(
-                    "a formulation without roots does not take the objective inertia; "
-                    f"{problem.inertia_takers}"
+                    f"a formulation without roots takes no objective inertia; {problem.inertia_takers}"
                 )
             return (self.member * problem.inertia).sum()
         if problem.objective == "splits":

@@ -17,9 +17,7 @@ _MOST_STATES = 4_000_000
 """Of one prefix; more do not fit into memory."""
 
 
-@FairRanking.algorithm(
-    "dynamic-programme", exact=True, cites="Celis, Straszak and Vishnoi (2018), section 4.1"
-)
+@FairRanking.algorithm("dynamic-programme", exact=True, cites="Celis, Straszak and Vishnoi (2018), sec. 4.1")
 def dynamic_programme(
     problem: FairRanking, *, beam: int | None = None, time_limit: float | None = None
 ) -> Outcome:

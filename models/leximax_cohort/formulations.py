@@ -87,9 +87,7 @@ def only_leximin(problem: LeximaxCohort) -> None:
     """
     if problem.objective != "leximin":
         wanted = problem.choose_method()
-        raise DeclarationError(
-            f"objective is {problem.objective!r}; the method is for 'leximin': use {wanted!r}"
-        )
+        raise DeclarationError(f"objective is {problem.objective!r}; this is for 'leximin': use {wanted!r}")
 
 
 def _leximin(problem: LeximaxCohort, model: Model, method: SortedMethod) -> Handles:

@@ -524,7 +524,5 @@ class LeximaxCohort(Problem):
         """
         given = decision.marginals if isinstance(decision, CohortLottery) else decision
         x = as_numbers(given, "the decision")
-        require_shape(
-            x.shape == (len(self.utilities),), "the decision has", x, f"be ({len(self.utilities)},)"
-        )
+        require_shape(x.shape == (len(self.utilities),), "decision has", x, f"be ({len(self.utilities)},)")
         return x

@@ -269,7 +269,7 @@ def test_releases_of_different_relations_do_not_add_up():
 @pytest.mark.parametrize(
     ("spend", "rule"),
     [
-        (lambda: Ledger("x"), "budget of window 'all' is 'x'; it must be a budget, such as PureDP"),
+        (lambda: Ledger("x"), "budget of 'all' is 'x'; it must be a budget, such as PureDP"),
         (lambda: Ledger({"a": 1.0}), "budget of window 'a' is 1.0"),
         (lambda: Ledger({}), "budget is empty"),
         (lambda: Ledger(PureDP(1.0), windows="2024"), "windows is the text '2024'"),

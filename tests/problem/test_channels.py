@@ -35,7 +35,7 @@ def classes():
 def test_a_problem_takes_a_channel_or_says_why_not(name):
     problem = classes()[name]
     if type(problem).refuses_channel:
-        wrong = rf"groups: {name} takes no groups that were seen through a channel: \w"
+        wrong = rf"groups: {name} takes no groups seen through a channel: \w"
         with pytest.raises(fo.DeclarationError, match=wrong):
             problem.replace(groups=CHANNEL.observe(["a", "b"]))
         with pytest.raises(fo.DeclarationError, match=wrong):  # also as one of several columns

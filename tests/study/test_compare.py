@@ -318,7 +318,7 @@ def test_a_list_of_problems_is_numbered_and_methods_go_where_they_exist():
         ("Rucksack 1", "greedy"), ("Bad", "greedy"), ("Bad", "raise"), ("Rucksack 2", "greedy")
     ]  # fmt: skip
     assert "Bad: raise: ArithmeticError" in result.table()
-    with pytest.raises(fo.DeclarationError, match=r"problem Rucksack has none of the methods raise"):
+    with pytest.raises(fo.DeclarationError, match=r"problem Rucksack lacks the methods raise"):
         fo.compare([Rucksack(**SMALL), Bad(**SMALL)], ["raise"])
     with pytest.raises(fo.UnknownNameError, match=r"method 'mlip' of Rucksack"):
         fo.compare([Rucksack(**SMALL), Bad(**SMALL)], ["greedy", "mlip"])

@@ -460,7 +460,7 @@ def test_a_level_leaves_what_invariants_below_need():
     ("fields", "words"),
     [
         ({"noisy": ([1], [1, 2])}, "noisy has 2 levels; the tree has 3"),
-        ({"noisy": ([1], [1, 2], [1, 2, 3])}, "noisy counts of level 2"),
+        ({"noisy": ([1], [1, 2], [1, 2, 3])}, "noisy counts, level 2"),
         ({"precision": [1, 0, 1]}, "precision of level 1 is 0"),
         ({"precision": [1, 1]}, "precision has shape"),
         ({"workload": [[1], [1]]}, "workload must have 1 rows"),

@@ -311,7 +311,7 @@ def test_bad_declarations(fields, message):
         ({"integer": True}, "column-generation", "size must be whole, and integer=False"),
         ({"size": 1.5}, "column-generation", "size must be whole"),
         ({}, "convex-program", "objective is 'leximin'"),
-        ({"objective": "nash"}, "saturation", "the method is for 'leximin': use 'convex-program'"),
+        ({"objective": "nash"}, "saturation", "this is for 'leximin': use 'convex-program'"),
         ({"objective": "nash"}, "uniform", "objective is 'nash'"),
         ({"objective": "uniform"}, "convex-program", "use 'uniform'"),
         ({"utilities": np.ones((60, 1)), "size": 30, "integer": True}, "brute-force", "too many to look at"),
