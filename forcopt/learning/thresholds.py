@@ -53,7 +53,9 @@ class Thresholds(Hypotheses):
     def oracle(self, features: Array) -> ThresholdOracle:
         """The oracle for these records."""
         if self.column >= features.shape[1]:
-            raise DeclarationError(f"hypotheses: column is {self.column} of {features.shape[1]} features")
+            raise DeclarationError(
+                f"hypotheses: column is {self.column}; there are {features.shape[1]} features"
+            )
         return ThresholdOracle(features[:, self.column], self.column, self.direction)
 
 

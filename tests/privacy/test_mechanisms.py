@@ -270,7 +270,7 @@ def test_releases_of_different_relations_do_not_add_up():
     ("spend", "rule"),
     [
         (lambda: Ledger("x"), "budget of 'all' is 'x'; it must be a budget, such as PureDP"),
-        (lambda: Ledger({"a": 1.0}), "budget of window 'a' is 1.0"),
+        (lambda: Ledger({"a": 1.0}), "budget of 'a' is 1.0"),
         (lambda: Ledger({}), "budget is empty"),
         (lambda: Ledger(PureDP(1.0), windows="2024"), "windows is the text '2024'"),
         (lambda: Ledger(PureDP(1.0)).spend(Profile.pure(1.0), []), "windows is empty; name at least one"),
