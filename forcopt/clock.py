@@ -188,6 +188,10 @@ class Standstill:
 def standstill() -> Iterator[None]:
     """Stop the clocks of all runs while the body compiles code; the memory that it takes is no run's, too.
 
+    Yields
+    ------
+    None
+
     Examples
     --------
     >>> deadline = Deadline(0.01)

@@ -260,12 +260,12 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
 
 
 def objective_factor(stage: StageCost, scaling: Scaling | None) -> float:
-    """The power of two that brings the largest cost near 1, if it is small, or far from 1 beside squares."""
+    """The power of two that brings the largest cost, or entry of squares, near 1 if it is small; else 1."""
     if stage.leximin is not None:
         return 1.0
     stage = stage if scaling is None else replace(scaling, objective=1.0).stage(replace(stage, rows=None))
-    if stage.quadratic is not None:  # HiGHS's active set ends early with small ones, SCIP's search with large
-        return 1 / unit_of(np.append(stage.cost, stage.quadratic.data))
+    if stage.quadratic is not None:  # HiGHS's active set ends early with small ones
+        return max(1.0, 1 / unit_of(stage.quadratic.data))
     largest = float(np.abs(stage.cost).max(initial=0.0))
     return float(np.exp2(-np.round(np.log2(largest)))) if 0 < largest < _LEAST else 1.0
 

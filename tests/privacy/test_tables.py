@@ -270,7 +270,7 @@ def test_further_rows_of_a_unit_do_not_count():
         (lambda: small().sum("x") >> Dawa(epsilon=1.0, order="as given"), "one unit changes the query by 2"),
         (
             lambda: small().group_by("town").linear([[0.5, 1]]) >> DiscreteLaplace(scale=1.0),
-            "not whole, and the noise is whole",
+            "has fractions, and the noise is whole",
         ),
         (lambda: small().count() >> Laplace.calibrated(PureDP(1.0), sensitivity=1), "follows from the query"),
         (lambda: small().count() >> Laplace.calibrated("much"), "it must be a budget"),

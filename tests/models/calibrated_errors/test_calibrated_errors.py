@@ -362,7 +362,7 @@ def test_compas_is_that_of_the_file(shared_data):
         ({"scores": {**BASE, "M": ([0.1, -0.2], [0.5, 0.5])}}, r"value\[1\] is -0.2"),
         ({"scores": {**BASE, "M": ([0.1, 0.2], [0.5])}}, "scores"),
         ({"weights": {"L": 0.5, "M": 0.5}}, "given for L, M; the groups are L, H"),
-        ({"weights": {"L": 1.0, "H": 0.0}}, "weight of 'H' is 0; it must be positive"),
+        ({"weights": {"L": 1.0, "H": 0.0}}, "weight of 'H' is 0.0; it must be positive"),
         ({"weights": {"L": 0.5, "H": 0.6}}, "weights sum to 1.1"),
         ({"weights": {"L": 0.5, "H": float("nan")}}, "weights.H is nan"),
         ({"cutoff": 0.0}, "cutoff"),

@@ -332,8 +332,8 @@ def test_plans_through_csv_and_geojson(tmp_path):
     assert Plan.from_geojson(p, tmp_path / "plan.geojson") == plan
     for change, words in (
         ({"features": None}, "features is None"),
-        ({"features": [5]}, "feature 0 must be an object"),
-        ({"features": [{"id": 0, "properties": [1]}]}, "feature 0 must be an object"),
+        ({"features": [5]}, "feature 0 and its properties must be objects"),
+        ({"features": [{"id": 0, "properties": [1]}]}, "feature 0 and its properties must be objects"),
     ):
         (tmp_path / "wrong.geojson").write_text(json.dumps(data | change))
         with pytest.raises(DeclarationError, match=words):
