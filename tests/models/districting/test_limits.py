@@ -130,7 +130,7 @@ def test_a_refusal_names_the_methods_that_take_the_feature():
         plain.replace(side_constraints=[SplitLimit(limit=4)]),
     ):
         for method in ("frontier", "sphere-cut"):
-            with pytest.raises(DeclarationError, match="'portfolio', 'flow', .*'column-generation'"):
+            with pytest.raises(DeclarationError, match=r"'portfolio', 'flow', .*'column-generation'"):
                 problem.solve(method)
             with pytest.raises(DeclarationError, match="'ensemble' draws plans with it"):
                 problem.count(method=method)
