@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import forcopt.compiled
+from forcopt import memory
 from forcopt.clock import Deadline
 from forcopt.compiled import njit
 from forcopt.memory import memory_limited
@@ -15,6 +16,7 @@ from forcopt.memory import memory_limited
 def test_the_clock_stands_still_while_numba_compiles():
     from numba.core import event
 
+    memory._give_back()  # what earlier tests have freed
     with memory_limited("20 MB"):
         deadline = Deadline(0.2)
         for _ in range(2):  # parts of numba's work lie within each other

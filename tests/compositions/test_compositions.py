@@ -237,7 +237,7 @@ def test_the_guide_names_the_problems_that_take_reports_through_a_channel():
         assert f"`{name}`" in page
     for declare in others:
         declare(groups)
-        with pytest.raises(fo.DeclarationError, match=r"takes no groups that were seen .* channel: \w"):
+        with pytest.raises(fo.DeclarationError, match=r"takes no groups seen through a channel: \w"):
             declare(seen)
     clf = ThresholdPostprocessor(constraint=odds)
     for read in (np.asarray, list, lambda g: clf.fit(score[:, None], labels, sensitive_features=g)):

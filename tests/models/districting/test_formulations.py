@@ -102,7 +102,7 @@ def test_other_objectives(p):
 
 def test_inertia_needs_roots():
     p = Districting(grid(2, 2), 2, tolerance=0, objective="inertia")
-    with pytest.raises(fo.DeclarationError, match="formulation without roots does not take"):
+    with pytest.raises(fo.DeclarationError, match="formulation without roots takes no objective"):
         p.solve("flow")
     assert "root" in vars(p.declare(fo.Model()))  # the default formulation of this objective
 

@@ -262,7 +262,7 @@ def test_evaluate():
     assert p.evaluate([0.5, 1, 0]).violations == {"size": 0.5, "integrality": 0.5}
     assert p.evaluate([2, 0, 0]).violations == {"probability": 1}
     assert isinstance(p.solve().decision, CohortLottery)
-    with pytest.raises(fo.DeclarationError, match=re.escape("the decision has shape (2,); it must be (3,)")):
+    with pytest.raises(fo.DeclarationError, match=re.escape("decision has shape (2,); it must be (3,)")):
         p.evaluate([1, 1])
 
 
