@@ -77,7 +77,7 @@ def row(subject: str, ours: str, peers: str = "-", ratio: str = "-") -> Row:
     return {"what": subject, "ours": ours, "peers": peers, "ratio": ratio}
 
 
-MEDIANS = "Seconds are the median of three runs, ours and those of the peers; of one run, if it takes over 30 s."
+MEDIANS = "Seconds are the median of three runs, ours and those of the peers; one, if it takes over 30 s."
 
 
 def middle(act: Callable[[], Any], seconds: Callable[[Any], float] = lambda s: s.seconds) -> Any:
