@@ -30,8 +30,8 @@ _LEAST = 2.0**-16
 nothing if the largest cost, the largest entry of the row, or the bound is far above it."""
 
 _FAR = 2.0**7
-"""Norms and squares of entries above it, or below its inverse, get a unit: SCIP 10.0 fails on norms of 1e4,
-Clarabel 0.11 on some of 1e5."""
+"""A norm whose largest entry is above it, or below its inverse, gets a unit; so do small squares. SCIP 10.0
+fails on norms of 1e4, Clarabel 0.11 on some of 1e5."""
 
 _ROUNDS = 10
 """Passes of geometric scaling."""

@@ -163,7 +163,7 @@ def norm_2_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """``t >= norm2(x)`` is the second-order cone itself.
 
     Takes ``norm_2``, gives ``second_order``: one cone for each element. Exact.
-    Entries that are all small, or one large, are given in their unit.
+    If the largest entry is far from 1, all are given in its unit.
     """
     vector = relation.arguments[0]
     unit = unit_of(vector.linear_rows().data)
