@@ -132,10 +132,13 @@ def _merge(graph, state, merged, a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _uniform_tree(merged, count, draw):  # type: ignore[no-untyped-def]
-    """Draw a tree by Wilson's algorithm: each vertex walks to the tree, and its loops are erased."""
+    """Draw a tree by Wilson's algorithm: each vertex walks to the tree, and its loops are erased.
+
+    The law is the same for every root; walks meet one of large degree sooner.
+    """
     first, ends, up, order, mark = merged.first, merged.ends, merged.up, merged.order, merged.mark
     mark[:count] = 0
-    root = _random(draw, count)
+    root = np.argmax(first[1 : count + 1] - first[:count])
     mark[root], up[root], order[0], done = 1, root, root, 1
     for v in range(count):
         u = v
@@ -147,27 +150,34 @@ def _uniform_tree(merged, count, draw):  # type: ignore[no-untyped-def]
             mark[u], order[done] = 1, u
             done += 1
             u = up[u]
-        order[begin:done] = order[begin:done][::-1].copy()
+        for i in range((done - begin) // 2):
+            order[begin + i], order[done - 1 - i] = order[done - 1 - i], order[begin + i]
 
 
 @njit(cache=True)
 def _least_tree(merged, count, draw):  # type: ignore[no-untyped-def]
-    """Draw a tree of least weight for random weights of the edges, by Prim's algorithm."""
+    """Draw a tree of least weight for random weights of the edges, by Prim's algorithm.
+
+    The heap holds the weight of an edge to a vertex outside, and in the low bits this vertex.
+    """
     first, ends, up, order, mark = merged.first, merged.ends, merged.up, merged.order, merged.mark
     mark[:count] = 0
     root = _random(draw, count)
     mark[root], up[root], order[0], done = 1, root, root, 1
-    heap = [(np.int64(0), root, root) for _ in range(0)]
+    heap = [0 for _ in range(0)]
+    least = merged.below
+    least[:count] = 2**31
     u = root
     while done < count:
         for e in range(first[u], first[u + 1]):
-            if mark[ends[e]] == 0:
-                heapq.heappush(heap, (_random(draw, 2**31), ends[e], u))
-        _, v, u = heapq.heappop(heap)
-        while mark[v] == 1:
-            _, v, u = heapq.heappop(heap)
-        mark[v], up[v], order[done] = 1, u, v
-        done, u = done + 1, v
+            v, weight = ends[e], _random(draw, 2**31)
+            if mark[v] == 0 and weight < least[v]:
+                least[v], up[v] = weight, u
+                heapq.heappush(heap, weight << 32 | v)
+        while mark[u] == 1:
+            u = heapq.heappop(heap) & 0xFFFFFFFF
+        mark[u], order[done] = 1, u
+        done += 1
 
 
 @njit(cache=True)
