@@ -11,7 +11,8 @@ import numpy as np
 
 from benchmarks.districting.formulations import S21
 from benchmarks.districting.journal import Journal
-from forcopt.data import delaunay, grid
+from benchmarks.report import data
+from forcopt.data import delaunay, grid, load_graph
 from forcopt.models import Districting
 from forcopt.models.districting import ReCom
 
@@ -20,6 +21,9 @@ INSTANCES = {
     "grid 6x6": lambda: Districting(grid(6, 6), 4, tolerance=0.2),
     "delaunay 30": lambda: Districting(delaunay(30, 5), 3, tolerance=0.2),
     "delaunay 30 in 5": lambda: Districting(delaunay(30, 6), 5, tolerance=0.2),
+    "New Mexico, counties": lambda: Districting(load_graph(data("us/NM-county.json")), 3, tolerance=0.005),
+    "Idaho, counties": lambda: Districting(load_graph(data("us/ID-county.json")), 2, tolerance=0.005),
+    "West Virginia, counties": lambda: Districting(load_graph(data("us/WV-county.json")), 3, tolerance=0.005),
 }
 
 

@@ -27,6 +27,7 @@ PARTS = (
     "certificates",
     "planar",
     "recom",
+    "ensembles",
     "formulations",
     "clusterings",
     "legal",

@@ -26,6 +26,7 @@ def body(folder: Path) -> str:
         "Generated planar graphs": ("planar", planar),
         "Counting": ("counting", counting),
         "ReCom": ("recom", recom),
+        "Speed of chains": ("ensembles", ensembles),
         "County clusterings": ("clusterings", clusterings),
         "Legal rules, and many districts": ("legal", legal),
         "Formulations": ("formulations", formulations),
@@ -183,6 +184,14 @@ def recom(rows: Rows, folder: Path) -> str:
     head = ["instance", "nodes", "districts", "optimum", *(f"best after {m} s (steps)" for m in marks)]
     head += ["cuts of the middle half of plans", "of the chain's steps", "share of plans there"]
     return table(head, lines)
+
+
+def ensembles(rows: Rows, folder: Path) -> str:
+    lines = [[r[k] for k in r if k not in ("date", "load")] for r in rows]
+    long = read(folder / "scored.csv")
+    told = "Steps a CPU second: the median of three chains, and the slowest and fastest.\n\n"
+    told += table([k for k in rows[0] if k not in ("date", "load")], lines)
+    return told + "\n" + table(list(long[0]), (r.values() for r in long))
 
 
 def middle_half(cuts: Rows, column: str) -> tuple[int, int]:
