@@ -139,24 +139,29 @@ def by_itself(instance: Instance, limit: float) -> dict[str, Any]:
     model, handles = problem.formulate(instance.method, **instance.options)
     results = {f"{instance.method}@{name}": model.solve(name, time_limit=limit) for name in ("highs", "scip")}
     proofs = {name: r for name, r in results.items() if r.status is Status.OPTIMAL}
-    if not proofs:
-        raise SystemExit(f"{instance.name}: neither solver proves the optimum within {limit:g} s")
-    first = next(iter(proofs.values()))
-    if not all(meets(r.objective, first.objective) for r in proofs.values()):
+    if not all(meets(r.objective, s.objective) for r in proofs.values() for s in proofs.values()):
         raise SystemExit(f"{instance.name}: the solvers disagree")
-    certificate = first.certify()
-    agreed = "agreed" if len(proofs) > 1 else "proved by one"
+    worse = max if problem.sense == "min" else min
+    tightest = worse(results, key=lambda name: results[name].bound)
+    first = next(iter(proofs.values()), results[tightest])
+    met = [r.objective * handles.unit for r in results.values() if np.isfinite(r.objective)]
+    best = (min if problem.sense == "min" else max)(met, default=None)
+    certificate = first.certify() if proofs else None
+    if certificate and certificate.optimal:
+        how = f"exact: {certificate.how.partition(';')[0]}"
+    elif proofs:
+        how = f"{'agreed' if len(proofs) > 1 else 'proved by one'}: {', '.join(proofs)}"
+    else:
+        how = f"bound of {tightest}"
     return {
         "fingerprint": metadata(problem)["fingerprint"],
-        "status": str(Status.OPTIMAL),
-        "objective": first.objective * handles.unit,
+        "status": str(Status.OPTIMAL if proofs else Status.FEASIBLE if met else Status.LIMIT),
+        "objective": first.objective * handles.unit if proofs else best,
         "exact": None,
-        "bound": first.objective * handles.unit,
-        "certified": f"exact: {certificate.how.partition(';')[0]}"
-        if certificate.optimal
-        else f"{agreed}: {', '.join(proofs)}",
+        "bound": (first.objective if proofs else first.bound) * handles.unit,
+        "certified": how,
         "proofs": " ".join(proofs),
-        "seconds": round(min(r.seconds for r in proofs.values()), 4),
+        "seconds": round(min(r.seconds for r in (proofs or results).values()), 4),
         "limit": limit,
         "versions": {"forcopt": fo.__version__, "python": platform.python_version(), "system": sys.platform}
         | {name: backends()[name].version() for name in ("highs", "scip")},
