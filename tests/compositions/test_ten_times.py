@@ -161,8 +161,8 @@ def test_a_plan_wide_number_of_districts_with_a_majority(strip, wanted):
 
 
 def test_two_nested_districtings():
-    """Four districts inside two, around a lake of 80 towns: a plan is a choice of four roads to cut."""
-    rng, n = np.random.default_rng(4), 80
+    """Four districts inside two, around a lake of 40 towns: a plan is a choice of four roads to cut."""
+    rng, n = np.random.default_rng(4), 40
     people, fine_cost, coarse_cost = rng.integers(20, 90, n), *rng.integers(1, 20, (2, n))
     rings = []
     for costs in (fine_cost, coarse_cost):

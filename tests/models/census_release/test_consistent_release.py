@@ -275,7 +275,7 @@ def _nested(rng):
 
 def test_the_level_problem_with_nested_queries_has_whole_vertices():
     rng = np.random.default_rng(7)
-    for _ in range(500):
+    for _ in range(150):
         p = _nested(rng)
         assert p.is_network
         model = fo.Model()
@@ -616,7 +616,7 @@ def test_a_quadratic_program_on_which_highs_cycles_is_asked_again():
     assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(32)  # by level: 0, 16, 8, 8
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems(most_leaves=4, whole_noise=True), st.data())
 def test_all_methods_and_backends_agree_with_brute_force(p, data):
     """Real and whole, both orders, both signs: algorithms, and each formulation by one of its backends."""

@@ -417,7 +417,7 @@ def cost_of(p, plan):
 
 
 @pytest.mark.parametrize(
-    "block", [*range(3), *(pytest.param(b, marks=pytest.mark.nightly) for b in range(3, 10))]
+    "block", [*range(2), *(pytest.param(b, marks=pytest.mark.nightly) for b in range(2, 10))]
 )
 def test_two_districts_counts_and_samples_agree_with_brute_force(block):
     statistic = freedom = 0
