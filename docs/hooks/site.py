@@ -52,8 +52,9 @@ def on_files(files, config):
         if shown and not any(part.startswith(".") for part in inner.parts):
             files.append(File(inner.as_posix(), **place))
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    for page in ("index.md", "gallery.md"):
-        for name, content in drawn(ROOT / "docs" / page).items():
+    docs = ROOT / "docs"
+    for page in (docs / "index.md", docs / "gallery.md", *sorted((docs / "studies").glob("*.md"))):
+        for name, content in drawn(page).items():
             files.append(File.generated(config, f"img/drawn/{name}", content=content))
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         for name, content in notebook_page(path).items():

@@ -15,6 +15,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from io import StringIO
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -277,7 +278,7 @@ class CvxpySession(Session):
             if left.time_limit == 0:  # to some solvers 0 means no limit
                 return RawResult(Status.LIMIT, message=f"{solver}: no time was left to call it")
             verbose = options.log or backend.traits.printed
-            tee: Any = _Tee(sys.stdout, options.log)
+            tee: Any = _Tee(sys.stdout or StringIO(), options.log)  # None without a console
             if backend.traits.package == "highspy":
                 fresh_threads(options)
             with redirect_stdout(tee):
@@ -407,10 +408,9 @@ class _Tee:
         self.lines: list[str] = []
 
     def write(self, text: str) -> int:
-        if get_ident() != self.thread:
-            return self.stream.write(text)
-        self.lines.append(text)
-        return self.stream.write(text) if self.show else len(text)
+        own = get_ident() == self.thread
+        self.lines += [text] * own
+        return self.stream.write(text) if self.show or not own else len(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)

@@ -51,6 +51,14 @@ def test_log_is_kept_and_shown_on_demand(name: str, capsys: pytest.CaptureFixtur
     assert not hasattr(sys.stdout, "show")  # the stand-in has gone
 
 
+def test_a_program_without_a_console_has_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clarabel flushes the output, and its panic at the None of pythonw is no Exception."""
+    monkeypatch.setattr(sys, "stdout", None)
+    m, _ = _small()
+    s = m.solve("clarabel", log=True)
+    assert s.status == "optimal" and "CLARABEL" in s.log.upper()
+
+
 def test_message_is_the_solvers_word() -> None:
     m, _ = _small()
     assert m.solve("clarabel").message == "CLARABEL: Solved"
