@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import wraps
 from typing import Any, TypeVar
 
-from forcopt.clock import standstill
+from forcopt.clock import STANDSTILL
 from forcopt.errors import NotInstalledError
 
 __all__ = ["int64", "njit", "trailing_zeros", "uint64"]
@@ -18,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 try:
     from numba import int64, njit, uint64
     from numba.core import event
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.cpython.unsafe.numbers import trailing_zeros
 except ImportError:
 
@@ -37,27 +37,24 @@ except ImportError:
 else:
 
     class _Listener(event.Listener):  # type: ignore[misc]
-        """Stops the clocks while numba compiles or loads code, in parts that lie within each other.
+        """Stops the clocks of a thread while numba compiles or loads code there, or waits for its lock.
 
         The first compilation of the library's own code in this process is announced.
         """
 
-        def __init__(self) -> None:
-            self.depth, self.stopped, self.told = 0, ExitStack(), False
+        told = False
 
         def on_start(self, part: Any) -> None:
-            if not self.depth:
-                self.stopped.enter_context(standstill())
-            self.depth += 1
+            if not global_compiler_lock.is_locked():  # by this thread: no part of another compilation
+                STANDSTILL.begin()
             if not self.told and part.data and part.data["dispatcher"].__module__.startswith("forcopt."):
                 self.told = True
                 text = "compiling code, once after an installation; this may take two minutes"
                 logging.getLogger("forcopt").warning(text)
 
         def on_end(self, _: Any) -> None:
-            self.depth -= 1
-            if not self.depth:
-                self.stopped.close()
+            if not global_compiler_lock.is_locked():
+                STANDSTILL.end()
 
     _listener = _Listener()
     for _kind in ("numba:compiler_lock", "numba:compile"):

@@ -1,7 +1,9 @@
 """What numba compiles takes neither time nor memory of a run."""
 
 import logging
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,6 +48,35 @@ def test_a_compilation_is_outside_of_the_clock():
     assert sum_of_squares(4) == 14
     took = time.perf_counter() - began
     assert deadline.seconds < 0.5 * took
+
+
+def test_clocks_of_other_threads_go_on_and_none_goes_back():
+    from numba.core import event
+    from numba.core.compiler_lock import global_compiler_lock
+
+    inside, read = threading.Barrier(2), threading.Event()
+
+    def compile_it():
+        with global_compiler_lock:
+            inside.wait(60)
+            time.sleep(0.1)
+            assert read.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(compile_it)
+        inside.wait(60)
+        deadline = Deadline(0.05)  # in the midst of a compilation elsewhere
+        time.sleep(0.06)
+        assert deadline.passed
+        read.set()
+        run.result()
+    assert deadline.seconds >= 0.06 and deadline.passed
+    for _ in range(2):  # what Ctrl-C keeps from its end leaves the next part alone
+        event.start_event("numba:compiler_lock")
+        began, deadline = time.perf_counter(), Deadline(60)
+    with global_compiler_lock, global_compiler_lock:
+        time.sleep(0.05)
+    assert deadline.seconds <= time.perf_counter() - began - 0.05
 
 
 def test_the_first_compilation_of_the_library_is_announced_once(monkeypatch, caplog):
