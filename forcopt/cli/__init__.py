@@ -57,9 +57,11 @@ class _Commands(TyperGroup):
                 text = str(error)
             print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(1 if isinstance(error, BackendError) else 2) from None
-        except ModuleNotFoundError as error:
-            package = package_of(error.name)
-            print(f"error: {package} is not installed: pip install {package}", file=sys.stderr)
+        except ImportError as error:
+            package, text = package_of(error.name), str(error)
+            if isinstance(error, ModuleNotFoundError):
+                text = f"{package} is not installed: pip install {package}"
+            print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(2) from None
 
 
