@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, wraps
+from functools import wraps
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +18,9 @@ __all__ = ["int64", "njit", "trailing_zeros", "uint64"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+lack = ""
+"""Why there is no numba, if so."""
+
 try:
     from numba import int64, uint64
     from numba import njit as _njit
@@ -28,52 +31,24 @@ try:
     from numba.cpython.unsafe.numbers import trailing_zeros
 except ImportError as error:
     lack = str(lack_of("numba", "this", error))
-
-    def njit(**_: Any) -> Callable[[F], Callable[..., Any]]:
-        """Replace a function by one that names the missing package."""
-
-        def refuse(function: F) -> Callable[..., Any]:
-            @wraps(function)
-            def refused(*_: object, **__: object) -> None:
-                raise NotInstalledError(lack)
-
-            return refused
-
-        return refuse
-
     int64 = uint64 = trailing_zeros = int
 else:
-    lack = ""
-
-    def njit(**options: Any) -> Callable[[F], Callable[..., Any]]:
-        """Compile a function at its first call, and keep the code in a folder where one can be written."""
-
-        def compiled(function: F) -> Callable[..., Any]:
-            kernel = _njit(**{**options, "cache": False})(function)
-            if options.get("cache") and isinstance(kernel, Dispatcher):  # else NUMBA_DISABLE_JIT is set
-                try:
-                    kernel._cache = _Kept(function)  # type: ignore[attr-defined]
-                except RuntimeError:  # no folder can be written
-                    _listener.kept = False
-            return kernel  # type: ignore[no-any-return]
-
-        return compiled
 
     class _Kept(FunctionCache):  # type: ignore[misc]
         """Compiled code in a folder: as old as all files of kernels in it; what fails there fails no run."""
 
         def __init__(self, function: Any) -> None:
             super().__init__(function)
-            stamps = [_digest(file) for file in sorted(_files(function.__globals__))]
-            self._cache_file._source_stamp = __version__, stamps
+            files = map(Path, sorted(_files(function.__globals__)))
+            digests = [sha256(file.read_bytes()).digest() for file in files if file.exists()]
+            self._cache_file._source_stamp = __version__, digests
 
         def load_overload(self, *of: Any) -> Any:
-            try:
+            with suppress(Exception):  # whatever a broken file makes pickle raise
                 return super().load_overload(*of)
-            except Exception:  # whatever a broken file makes pickle raise
-                with suppress(OSError):
-                    self.flush()
-                return None
+            with suppress(OSError):
+                self.flush()
+            return None
 
         def save_overload(self, *of: Any) -> None:
             with suppress(OSError):  # the disk is full, for instance
@@ -84,11 +59,6 @@ else:
         kernels = [kernel.py_func.__globals__ for kernel in names.values() if isinstance(kernel, Dispatcher)]
         others = {other["__file__"]: other for other in kernels if other is not names}
         return {names["__file__"]}.union(*map(_files, others.values()))
-
-    @cache
-    def _digest(file: str) -> bytes:
-        """Of the source; nothing where it lies in an archive, and the version alone tells."""
-        return sha256(Path(file).read_bytes()).digest() if Path(file).exists() else b""
 
     class _Listener(event.Listener):  # type: ignore[misc]
         """Stops the clocks of a thread while numba compiles or loads code there, or waits for its lock.
@@ -113,3 +83,28 @@ else:
     _listener = _Listener()
     for _kind in ("numba:compiler_lock", "numba:compile"):
         event.register(_kind, _listener)
+
+
+def njit(**options: Any) -> Callable[[F], Callable[..., Any]]:
+    """Compile a function at its first call, and keep the code in a folder where one can be written.
+
+    Without numba, the function names the missing package.
+    """
+
+    def compiled(function: F) -> Callable[..., Any]:
+        if lack:
+
+            @wraps(function)
+            def refused(*_: object, **__: object) -> None:
+                raise NotInstalledError(lack)
+
+            return refused
+        kernel = _njit(**{**options, "cache": False})(function)
+        if options.get("cache") and isinstance(kernel, Dispatcher):  # else NUMBA_DISABLE_JIT is set
+            try:
+                kernel._cache = _Kept(function)  # type: ignore[attr-defined]
+            except RuntimeError:  # no folder can be written
+                _listener.kept = False
+        return kernel  # type: ignore[no-any-return]
+
+    return compiled

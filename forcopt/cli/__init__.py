@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -152,8 +153,9 @@ app.add_typer(catalogue.instances, name="instances")
 
 def main() -> None:
     """Run the command line; what the output's encoding lacks is shown as a question mark."""
+    sys.stdout = sys.stdout or StringIO()  # without a console, or closed by the caller
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # None without a console, or an object of a program that calls this
+        with suppress(AttributeError):  # None, or an object of a program that calls this
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     if os.environ.get("NO_COLOR"):
         from typer import rich_utils
