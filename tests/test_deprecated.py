@@ -39,7 +39,7 @@ def test_an_old_name_works_and_warns(monkeypatch):
 @pytest.mark.parametrize("old", sorted(deprecated.RENAMED))
 def test_an_old_name_leads_somewhere(old):
     package, _, name = old.rpartition(".")
-    with pytest.warns(DeprecationWarning):  # a package other than forcopt needs a __getattr__ that asks RENAMED
+    with pytest.warns(DeprecationWarning):  # a package needs a __getattr__ that asks RENAMED
         assert getattr(import_module(package), name) is not None
 
 
