@@ -259,7 +259,7 @@ def one_seed(seed: Seed, rng: Seed) -> Seed:
     Raises
     ------
     DeclarationError
-        If both are given.
+        If both are given, or for a value that is no seed.
 
     Examples
     --------
@@ -268,7 +268,9 @@ def one_seed(seed: Seed, rng: Seed) -> Seed:
     """
     if seed is not None and rng is not None:
         raise DeclarationError(f"seed is {seed!r} and rng is {rng!r}; they are one option: give one")
-    return rng if seed is None else seed
+    found = rng if seed is None else seed
+    generator(found)
+    return found
 
 
 def spread(values: Array, shape: tuple[int, ...], subject: str) -> Array:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from forcopt.errors import require
 from forcopt.memory import exempt_memory, memory_budget, resident
@@ -177,47 +177,58 @@ def catch_interrupt() -> None:
     _Interruption.asked = True
 
 
-class Standstill:
-    """The seconds of this process for which all clocks stood still, and who hears that they stop or go on."""
+class Standstill(threading.local):
+    """Stops the clocks of a thread while it compiles code; the memory that this takes is no run's, too.
 
-    seconds = 0.0
-    watch: Callable[[bool], None] | None = None
-
-
-@contextmanager
-def standstill() -> Iterator[None]:
-    """Stop the clocks of all runs while the body compiles code; the memory that it takes is no run's, too.
-
-    Yields
-    ------
-    None
+    Attributes
+    ----------
+    past : list of float
+        The seconds for which they stood still until now, as one number that these clocks share.
+    watch : Callable[[bool], None], optional
+        Hears that clocks of this process stop or go on.
 
     Examples
     --------
     >>> deadline = Deadline(0.01)
-    >>> with standstill():
-    ...     time.sleep(0.02)
+    >>> STANDSTILL.begin()
+    >>> time.sleep(0.02)
+    >>> STANDSTILL.end()
     >>> deadline.passed
     False
     """
-    began, held, watch = time.perf_counter(), resident(), Standstill.watch
-    if watch:
-        watch(False)
-    try:
-        yield
-    finally:
-        Standstill.seconds += time.perf_counter() - began
-        exempt_memory(resident() - held)
-        if watch:
-            watch(True)
+
+    watch: ClassVar[Callable[[bool], None] | None] = None
+
+    def __init__(self) -> None:
+        self.past = [0.0]
+        self._since: tuple[float, int] | None = None
+
+    def begin(self) -> None:
+        """Stop the clocks; an earlier standstill that Ctrl-C kept from its end counts as none."""
+        self._since = time.perf_counter(), resident()
+        if Standstill.watch:
+            Standstill.watch(False)
+
+    def end(self) -> None:
+        """Let the clocks go on."""
+        if self._since:
+            (began, held), self._since = self._since, None
+            self.past[0] += time.perf_counter() - began
+            exempt_memory(resident() - held)
+            if Standstill.watch:
+                Standstill.watch(True)
+
+
+STANDSTILL = Standstill()
+"""For each thread its own."""
 
 
 class Deadline:
     """The seconds that a run has used, and those that its time limit leaves; it ends with its memory, too.
 
-    The clock stands still while numba compiles code or loads it, which happens at its first use. Every search
-    asks it. Once the run's memory limit was found to be reached, the deadline has passed for
-    good, even if memory is freed: a search that stopped early must not seem to be complete.
+    The clock stands still while numba compiles code or loads it, at its first use, in the clock's own thread.
+    Every search asks it. Once the run's memory limit was found to be reached, the deadline has passed
+    for good, even if memory is freed: a search that stopped early must not seem to be complete.
 
     Parameters
     ----------
@@ -242,14 +253,15 @@ class Deadline:
             valid = False
         require(valid, "time_limit", limit, "be a number >= 0")
         self.limit = limit
-        self.began = time.perf_counter() - Standstill.seconds
+        self._past = STANDSTILL.past  # of this thread, whichever reads the clock
+        self.began = time.perf_counter() - self._past[0]
         self.memory = memory_budget()
         self._full = False
 
     @property
     def seconds(self) -> float:
         """Seconds since the run began."""
-        return time.perf_counter() - Standstill.seconds - self.began
+        return time.perf_counter() - self._past[0] - self.began
 
     @property
     def left(self) -> float | None:

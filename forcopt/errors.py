@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 __all__ = [
@@ -160,10 +161,23 @@ def required(module: str, what: str) -> Any:
     """
     try:
         return import_module(module)
-    except ImportError:
-        package = package_of(module)
-        text = f"{what} needs {package}, which is not installed: pip install {package}"
-        raise NotInstalledError(text) from None
+    except ImportError as error:
+        raise lack_of(module, what, error) from None
+
+
+def lack_of(module: str, what: str, error: ImportError) -> NotInstalledError:
+    """Give the error for a module that is missing, or that is there but cannot be imported.
+
+    Examples
+    --------
+    >>> lack_of("numpy", "an array", ImportError("DLL load failed"))
+    NotInstalledError('an array needs numpy, which cannot be imported: DLL load failed')
+    """
+    package = package_of(module)
+    lack = f"which is not installed: pip install {package}"
+    if find_spec(module.partition(".")[0]):
+        lack = f"which cannot be imported: {error}"
+    return NotInstalledError(f"{what} needs {package}, {lack}")
 
 
 def needs_sklearn(module: str, name: str) -> Any:

@@ -25,9 +25,6 @@ from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import DeclarationError, UnsupportedError, require
 from forcopt.status import Status
 
-_LARGEST_SEED = 2**31 - 1
-"""The options that every solver takes."""
-
 
 @dataclass(frozen=True)
 class SolveOptions:
@@ -63,26 +60,21 @@ class SolveOptions:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if value is None:
+        most = {"time_limit": np.inf, "gap": np.inf, "threads": sys.maxsize, "seed": 2**31 - 1}
+        for name, high in most.items():
+            if (value := getattr(self, name)) is None:
                 continue
-            whole = name in ("threads", "seed")
+            whole, low = isinstance(high, int), int(name == "threads")
             number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-            if number and low <= value <= (sys.maxsize if whole else np.inf):
-                continue
-            raise DeclarationError(
-                f"{name} is {value!r}; it must be {'an integer' if whole else 'a number'} >= {low:g}"
-            )
+            rule = f"be an integer >= {low} and <= {high}" if whole else "be a number >= 0"
+            require(number and low <= value <= high, name, value, rule)
         require(isinstance(self.log, bool | np.bool_), "log", self.log, "be True or False")
-        if self.on_improvement is not None and not callable(self.on_improvement):
-            raise DeclarationError(f"on_improvement is {self.on_improvement!r}; it must be a function")
+        called = self.on_improvement is None or callable(self.on_improvement)
+        require(called, "on_improvement", self.on_improvement, "be a function")
         if not isinstance(self.extra, Mapping) or not all(isinstance(name, str) for name in self.extra):
             raise DeclarationError(f"options are {self.extra!r}; they must be values by the solver's names")
         if self.threads is not None:  # HiGHS aborts for very many, and others slow the machine down
             object.__setattr__(self, "threads", min(self.threads, os.cpu_count() or 1))
-        if self.seed is not None and self.seed > _LARGEST_SEED:
-            raise DeclarationError(f"seed is {self.seed}; it must be at most {_LARGEST_SEED}")
 
     def named(self, **names: str) -> dict[str, Any]:
         """The given ones of these options by the solver's names, then `extra`."""

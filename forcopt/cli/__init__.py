@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,9 +58,11 @@ class _Commands(TyperGroup):
                 text = str(error)
             print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(1 if isinstance(error, BackendError) else 2) from None
-        except ModuleNotFoundError as error:
-            package = package_of(error.name)
-            print(f"error: {package} is not installed: pip install {package}", file=sys.stderr)
+        except ImportError as error:
+            package, text = package_of(error.name), str(error)
+            if isinstance(error, ModuleNotFoundError):
+                text = f"{package} is not installed: pip install {package}"
+            print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(2) from None
 
 
@@ -150,8 +153,9 @@ app.add_typer(catalogue.instances, name="instances")
 
 def main() -> None:
     """Run the command line; what the output's encoding lacks is shown as a question mark."""
+    sys.stdout = sys.stdout or StringIO()  # without a console, or closed by the caller
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # None without a console, or an object of a program that calls this
+        with suppress(AttributeError):  # None, or an object of a program that calls this
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     if os.environ.get("NO_COLOR"):
         from typer import rich_utils

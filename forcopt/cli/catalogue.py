@@ -206,13 +206,17 @@ def backends(as_json: output.JsonOption = False) -> None:
 
     rows = []
     for name, backend in registry.backends().items():
-        lack = backend.missing()
+        lack, version = backend.missing(), None
+        try:
+            version = None if lack else backend.version()
+        except ImportError as error:
+            lack = f"cannot be imported: {error}"
         rows.append(
             {
                 "backend": name,
                 "through": backend.through,
                 "takes": backend.capabilities.describe(),
-                "version": None if lack else backend.version(),
+                "version": version,
                 "missing": lack,
                 "install": backend.install,
             }

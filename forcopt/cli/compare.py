@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 MethodsOption = Annotated[
-    str | None,
+    list[str] | None,
     Option(
         "--methods",
         "-m",
@@ -41,9 +41,9 @@ StoreOption = Annotated[
 ]
 
 
-def names(methods: str | None) -> list[str] | None:
-    """Read a list of methods that is separated by commas."""
-    return None if methods is None else [name.strip() for name in methods.split(",")]
+def names(methods: list[str] | None) -> list[str] | None:
+    """Read lists of methods that are separated by commas."""
+    return [name.strip() for name in ",".join(methods).split(",")] if methods else None
 
 
 @dataclass(frozen=True)

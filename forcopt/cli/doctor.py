@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from time import perf_counter
 
 import typer
@@ -61,16 +62,16 @@ def _packages() -> list[str]:
 
 def _kept() -> dict[str, bool]:
     """Give the folders where numba keeps compiled code, and whether it can be written there."""
-    try:
-        from forcopt.graphs.states import index
-        from forcopt.models.districting.local_search import _anneal
+    from forcopt import compiled
+    from forcopt.graphs.states import index
+    from forcopt.models.districting.local_search import _anneal
 
-        folders = [kernel.stats.cache_path for kernel in (index, _anneal)]
-        return {folder: os.access(folder, os.W_OK) for folder in folders}
-    except RuntimeError as error:  # numba found none that can be written
-        return {str(error): False}
-    except AttributeError:  # without numba
-        return {}
+    kernels = [kernel for kernel in (index, _anneal) if hasattr(kernel, "stats")]  # none without numba
+    broken = {compiled.lack: False} if compiled.lack and find_spec("numba") else {}
+    folders = [
+        kernel.stats.cache_path or "no folder can be written; set NUMBA_CACHE_DIR" for kernel in kernels
+    ]
+    return broken | {folder: os.access(folder, os.W_OK) for folder in folders}
 
 
 def _version(name: str) -> str | None:

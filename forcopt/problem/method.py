@@ -13,7 +13,6 @@ from typing import Any, Literal, Self, Union, get_args, get_origin
 
 import numpy as np
 
-from forcopt.arrays import generator
 from forcopt.clock import Deadline, Improvement
 from forcopt.errors import DeclarationError, require, unknown
 from forcopt.language.expression import Expression
@@ -384,8 +383,6 @@ class Method:
         for name, value in given.items():
             fits = name != "on_improvement" or callable(value)
             require(fits, "on_improvement", value, "be a function of an Improvement")
-            if name == "seed":
-                generator(value)
             if name not in self.common:
                 verb = "uses" if name == "backend" else "takes"
                 shown = "" if name in ("start", "on_improvement") else f"={value!r}"

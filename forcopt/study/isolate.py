@@ -140,13 +140,14 @@ def stop_all() -> None:
 
 def _wait(process: subprocess.Popen[bytes], folder: Path, limit: float | None) -> str:
     """Wait for the answer or the end; report a run that took too long."""
-    deadline = time.monotonic() + _STARTUP
+    deadline, left = time.monotonic() + _STARTUP, float("inf") if limit is None else limit + GRACE
     begun = answered = False
     while process.poll() is None:
         now = time.monotonic()
-        if not answered and begun != (folder / "ready").exists():  # it begins, or compiles code
+        if not answered and begun != (folder / "ready").exists():  # it begins or goes on, or compiles code
+            left = deadline - now if begun else left
             begun = not begun
-            deadline = now + (_STARTUP if not begun else float("inf") if limit is None else limit + GRACE)
+            deadline = now + (left if begun else _STARTUP)
         if not answered and (folder / "answer").exists():
             answered, deadline = True, now + GRACE
         if now > deadline:
@@ -203,7 +204,7 @@ def main(folder: str) -> None:
 
     def ready(runs: bool = True) -> None:
         mark, Standstill.watch = Path(folder, "ready"), ready
-        mark.touch() if runs else mark.unlink()
+        mark.touch() if runs else mark.unlink(missing_ok=True)  # two threads may compile
         if parcel.memory_limit is not None:
             _limit_memory(parcel.memory_limit if runs else -1)
 

@@ -220,7 +220,7 @@ def _fit(
     result = model.solve(backend, time_limit=limit)
     if not result.status.has_solution:
         if result.status is Status.LIMIT:
-            return Outcome(problem.constant(), 0.0, message="time ran out before the surrogate was solved")
+            return Outcome(problem.constant(), 0.0, message="stopped before the surrogate was solved")
         raise BackendError(f"{backend} did not solve the surrogate: {result.status}, {result.message}")
     found = np.asarray(result[w], dtype=float)
     shift = float(result[b]) - float(found @ problem.center) / unit

@@ -294,7 +294,7 @@ def max_flow(
     conflicts = problem.find_conflicts(trace.deadline)
     trace.add(loss, bound)
     if conflicts is None:
-        why = "time ran out before all conflicts were found"
+        why = f"{trace.end} before all conflicts were found"
         return Outcome(best, bound, Status.FEASIBLE, 0, why, trace.steps)
     net, n = network(problem, conflicts), len(problem.points)
     levels = (np.empty(n, np.int64), np.empty(n, np.int64))

@@ -1,7 +1,9 @@
 """`forcopt doctor` names what is broken in an installation."""
 
 import json
+import os
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -37,20 +39,14 @@ def test_what_is_not_installed_keeps_its_order(monkeypatch):
     assert [row["solver"] for row in found["solvers"]] == list("zyxwvutsrq")
 
 
-@pytest.mark.parametrize("cause", ["no locator available", None])
-def test_code_that_numba_cannot_keep_is_named(cause, monkeypatch):
-    class Kernel:
-        @property
-        def stats(self):
-            if cause:
-                raise RuntimeError(cause)
-            return SimpleNamespace(cache_path="/no/such/folder")
-
-    monkeypatch.setattr("forcopt.graphs.states.index", Kernel())
+@pytest.mark.parametrize("place", [None, "/no/such/folder"])
+def test_code_that_numba_cannot_keep_is_named(place, monkeypatch):
+    kernel = SimpleNamespace(stats=SimpleNamespace(cache_path=place))
+    monkeypatch.setattr("forcopt.graphs.states.index", kernel)
     monkeypatch.setattr(doctor, "_self_test", list)
     code, text = report()
-    text = " ".join(text.split())
-    assert code == 1 and f"warning: compiled code cannot be kept: {cause or '/no/such/folder'}" in text
+    told = place or "no folder can be written; set NUMBA_CACHE_DIR"
+    assert code == 1 and f"warning: compiled code cannot be kept: {told}" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("version", ["1.14.0", "1.15.1"])
@@ -79,3 +75,20 @@ def test_a_wrong_solver_and_one_that_ends_the_process_are_named(monkeypatch):
     answers = {row["solver"]: row["answer"] for row in json.loads(text)["solvers"]}
     assert code == 1 and answers["highs"] == answers["osqp"] == "right" and answers["scs"] == "9.0 for 8"
     assert answers["glop"].startswith("ended the process with -6")
+
+
+def test_packages_that_cannot_be_imported_are_named(tmp_path):
+    for name in ("numba", "pyomo"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise ImportError('{name} is for another system')")
+    script = "from forcopt.cli import doctor, main; doctor._self_test = list; main()"
+    lines = {}
+    for command in ("doctor", "backends"):
+        found = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "COLUMNS": "300"}
+        ended = subprocess.run(
+            [sys.executable, "-c", script, command], capture_output=True, text=True, check=False, env=found
+        )
+        assert not ended.stderr
+        lines[command] = ended.stdout
+    assert "this needs numba, which cannot be imported: numba is for another system" in lines["doctor"]
+    assert "cannot be imported: pyomo is for another system" in lines["backends"]

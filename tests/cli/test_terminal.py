@@ -189,6 +189,32 @@ def test_an_encoding_without_a_sign_of_the_text_ends_in_no_error():
     assert said.returncode == 0 and "cohort/panel" in said.stdout and not said.stderr
 
 
+def test_each_list_of_methods_counts():
+    words = [
+        "compare",
+        "postprocessing/two-groups",
+        "--json",
+        "-m",
+        "as-predicted",
+        "-m",
+        "lp@highs,lp@highs:ipm",
+    ]
+    rows = json.loads(CliRunner().invoke(app, words).stdout)["rows"]
+    assert [(row["method"], row["backend"]) for row in rows] == [
+        ("as-predicted", ""),
+        ("lp", "highs"),
+        ("lp", "highs:ipm"),
+    ]
+
+
+def test_a_closed_output_is_no_error():
+    code = "import sys; sys.stdout = None; from forcopt.cli import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "backends"], capture_output=True, text=True, timeout=600
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_a_missing_module_is_named_by_its_package():
     code = "import sys; sys.modules['sklearn'] = None; from forcopt.cli import main, app\n"
     code += "@app.command()\ndef learn(): import sklearn\nmain()"

@@ -309,3 +309,10 @@ def test_models_comparisons_and_ensembles_take_rng_too():
     for call in (m.solve, problem.ensemble, lambda **both: fo.compare(problem, **both)):
         with pytest.raises(fo.DeclarationError, match="seed is 1 and rng is 2; they are one option"):
             call(seed=1, rng=2)
+        for wrong in (True, -1, 1.5, "a", [1, 2]):
+            with pytest.raises(fo.DeclarationError, match=r"seed is .*, or a numpy"):
+                call(seed=None, rng=wrong)
+    with pytest.raises(
+        fo.DeclarationError, match=r"seed is \d+; it must be an integer >= 0 and <= 2147483647"
+    ):
+        m.solve(seed=2**70)

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import Field
 
 import forcopt as fo
 from forcopt.backends import Backend, RawResult, Session, register_backend
-from forcopt.clock import Improvement
+from forcopt.clock import STANDSTILL, Improvement
 from forcopt.compile import Capabilities
 from forcopt.declaration import Numbers
 
@@ -95,6 +96,19 @@ def hang(problem):
     """Hang in C without ever giving the interpreter back, with a program of its own running."""
     _tell(os.posix_spawn("/bin/sleep", ["sleep", "1000"], os.environ))
     ctypes.PyDLL(None).sleep(1000)
+
+
+@Bad.algorithm("compile", exact=False)
+def compile_often(problem):
+    """Compile something new again and again, in two threads."""
+    for _ in range(100):
+        STANDSTILL.begin()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(STANDSTILL.begin).result()
+        time.sleep(0.05)
+        STANDSTILL.end()
+        time.sleep(0.1)
+    return fo.Outcome(np.zeros(len(problem.values)))
 
 
 @Bad.algorithm("eat", exact=True)

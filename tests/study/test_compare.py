@@ -112,6 +112,12 @@ def test_what_a_method_prepares_is_outside_the_clock(told, monkeypatch, isolate_
     assert (row.status, row.message) == ("failed", "ArithmeticError: no compiler")
 
 
+def test_a_run_that_compiles_again_and_again_is_killed(monkeypatch):
+    monkeypatch.setattr(isolate, "GRACE", 0.5)
+    row = fo.compare(Bad(**SMALL), ["compile"], time_limit=0.5).rows[0]
+    assert (row.status, row.message) == ("limit", "killed: still running 0.5 s after its time limit of 0.5 s")
+
+
 def test_what_numba_compiles_is_outside_the_clock(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(isolate, "GRACE", 0.5)
