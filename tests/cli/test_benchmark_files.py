@@ -17,6 +17,7 @@ from benchmarks.instances import tiers
 from benchmarks.instances.tiers import features, spread
 from benchmarks.solvers.files import choose, read_list
 from benchmarks.solvers.pictures import profile
+from forcopt.study.solver_benchmark import published
 
 
 def conic(seed):
@@ -70,6 +71,12 @@ def test_integers_and_rotated_cones_of_a_file(tmp_path):
         ("VER\n9\n", "version 9"),
         ("VER\n2\n\nVAR\n3 2\nF 3\n", "cut off or no CBF"),
         ("NAME lp\nROWS\n", "cut off or no CBF"),
+        ("VER\n3\n\nVAR\n2 2\nF 1\nL+ 2\n", "the cones of VAR have 3 entries, not 2"),
+        ("VER\n3\n\nVAR\n1 1\nF 1\n\nCON\n2 1\nL+ 1\n", "the cones of CON have 1 entries, not 2"),
+        ("VER\n3\n\nVAR\n2 1\nEXP 2\n", "a cone EXP has 2 entries"),
+        ("VER\n3\n\nVAR\n1 1\nF 1\n\nINT\n1\n-1\n", "INT names the index -1"),
+        ("VER\n3\n\nVAR\n1 1\nF 1\n\nOBJACOORD\n1\n1 2.0\n", "OBJACOORD names the index 1"),
+        ("VER\n3\n\nOBJSENSE\nBEST\n\nVAR\n1 1\nF 1\n", "OBJSENSE is 'BEST'"),
     ],
 )
 def test_conic_files_that_are_refused(tmp_path, text, words):
@@ -85,6 +92,74 @@ def test_a_semidefinite_cone_is_not_written(tmp_path):
     m.maximize(x[0, 1])
     with pytest.raises(fo.UnsupportedError, match="semidefinite"):
         write_cbf(m, tmp_path / "a.cbf")
+
+
+def test_no_objective_and_no_family_is_lost_in_a_conic_file(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=1)
+    m.lexicographic([fo.minimize(x.sum()), fo.maximize(x[0])])
+    with pytest.raises(fo.UnsupportedError, match="2 objectives in order of priority"):
+        write_cbf(m, tmp_path / "a.cbf")
+    m.leximin(x)
+    with pytest.raises(fo.UnsupportedError, match="2 objectives in order of priority"):
+        write_cbf(m, tmp_path / "a.cbf")
+    m.minimize(fo.power(x[0], 3))
+    with pytest.raises(fo.UnsupportedError, match=r"convex_power.*able: .*clarabel"):
+        write_cbf(m, tmp_path / "a.cbf")
+    m.minimize(x.sum())
+    m.lazy(lambda values: [], name="cuts")
+    with pytest.raises(fo.UnsupportedError, match="lazy family 'cuts'"):
+        write_cbf(m, tmp_path / "a.cbf")
+
+
+def test_a_folder_of_a_stranger(tmp_path, capsys):
+    """Endings in capitals, names with blanks and tildes, twice the same name, foreign tables beside them."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    m.subject_to(2 * x[0] + 2 * x[1] <= 5, fo.norm(x) <= 9)
+    m.maximize(x.sum())
+    write_cbf(m, tmp_path / "CONE.CBF")
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    m.subject_to(2 * x[0] + 2 * x[1] <= 5)
+    m.maximize(x.sum())
+    (tmp_path / "below").mkdir()
+    for name, after in (
+        ("plan.mps", "PLAN~1.MPS"),
+        ("plan.lp.gz", "ä b.LP.GZ"),
+        ("PLAN.mps", "PLAN.mps"),
+        ("below/PLAN.mps", "below/PLAN.mps"),
+    ):
+        m.write(tmp_path / name)
+        (tmp_path / name).rename(tmp_path / after)
+    (tmp_path / "manifest.json").write_text('{"name": "another program\'s"}')
+    (tmp_path / "features.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "all.solu").write_text("=opt= ä b 2.5\n=opt= PLAN~1 2.5\n=unkn= PLAN\n")
+    out = tmp_path / "out"
+    words = ["--solvers", "highs", "--permutations", "2", "--out", str(out)]
+    assert main([str(tmp_path), "PLAN~1", "ä b", *words]) == 0
+    assert (
+        "1 files are left out, since another of the same name is taken: below/PLAN.mps"
+        in capsys.readouterr().err
+    )
+    told = json.loads((out / "results.json").read_text())["runs"]
+    assert {(row["instance"], row["order"]) for row in told} == {
+        (n, o) for n in ("PLAN~1", "ä b") for o in (0, 1)
+    }
+    assert all(row["solved"] and row["objective"] == pytest.approx(2.5) for row in told)
+    assert choose(tmp_path).kind("CONE") == "continuous" and set(choose(tmp_path).files) == {
+        "PLAN",
+        "PLAN~1",
+        "ä b",
+        "CONE",
+    }
+    assert fo.read(tmp_path / "ä b.LP.GZ").solve().objective == pytest.approx(2.5)
+    assert fo.read(tmp_path / "CONE.CBF").solve("clarabel").objective == pytest.approx(2.5)
+    with pytest.raises(fo.DeclarationError, match=r"PLAN~1\.MPS is no folder; write .* PLAN~1"):
+        main([str(tmp_path / "PLAN~1.MPS"), "--solvers", "highs"])
+    (tmp_path / "all.solu").write_text("=opt= PLAN 2,5\n")
+    with pytest.raises(fo.DeclarationError, match=r"all\.solu: '=opt= PLAN 2,5' must end in a number"):
+        published(tmp_path)
 
 
 def test_features_tell_symmetry_trivial_models_and_equals():
