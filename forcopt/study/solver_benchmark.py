@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +18,7 @@ import numpy as np
 
 from forcopt.backends.registry import get_backend
 from forcopt.errors import DeclarationError, required
+from forcopt.loops.checks.second_opinion import refuted
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
 from forcopt.study.compare import compare
@@ -43,6 +46,15 @@ class Known:
     objective: float = float("nan")
 
 
+_KINDS = {
+    "=opt=": Status.OPTIMAL,
+    "=best=": Status.FEASIBLE,
+    "=inf=": Status.INFEASIBLE,
+    "=unbd=": Status.UNBOUNDED,
+}
+"""Of the lines of a ``.solu`` file."""
+
+
 def published(folder: str | Path) -> dict[str, Known]:
     """Read the published optima of the instances in a folder.
 
@@ -56,27 +68,36 @@ def published(folder: str | Path) -> dict[str, Known]:
     -------
     dict[str, Known]
         By the names of the files without their endings.
+
+    Raises
+    ------
+    DeclarationError
+        If an optimum or a best objective is no number.
     """
     found: dict[str, Known] = {}
-    kinds = {
-        "=opt=": Status.OPTIMAL,
-        "=best=": Status.FEASIBLE,
-        "=inf=": Status.INFEASIBLE,
-        "=unbd=": Status.UNBOUNDED,
-    }
     for path in sorted(Path(folder).rglob("*.solu")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            words = line.split()
-            if len(words) >= 2 and words[0] in kinds:
-                value = float(words[2]) if len(words) > 2 else float("nan")
-                found[words[1]] = Known(kinds[words[0]], value)
-    manifest = Path(folder) / MANIFEST
-    if manifest.is_file():
-        for entry in json.loads(manifest.read_text(encoding="utf-8")):
-            if entry["status"] in ("optimal", "infeasible", "unbounded", "feasible"):
-                value = float("nan") if entry["objective"] is None else float(entry["objective"])
-                found[_stem(Path(entry["file"]))] = Known(Status(entry["status"]), value)
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            kind, _, rest = line.strip().partition(" ")
+            if kind in _KINDS:
+                words = rest.strip().rsplit(maxsplit=1) if kind in ("=opt=", "=best=") else [rest.strip()]
+                try:
+                    found[words[0]] = Known(_KINDS[kind], *map(float, words[1:]))
+                except (ValueError, IndexError):
+                    raise DeclarationError(f"{path}: {line!r} must end in a number") from None
+    for entry in manifest(Path(folder)):
+        if entry.get("status") in map(str, _KINDS.values()):
+            values = [] if entry["objective"] is None else [float(entry["objective"])]
+            found[_stem(Path(entry["file"]))] = Known(Status(entry["status"]), *values)
     return found
+
+
+def manifest(folder: Path) -> list[dict[str, Any]]:
+    """The entries of the instance library's manifest in a folder; none if a file of this name is another."""
+    try:
+        entries = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return entries if {"file", "integers", "columns"} <= set(entries[0]) else []
+    except (OSError, ValueError, TypeError, LookupError):
+        return []
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +118,21 @@ class SolverBenchmark:
     known: Mapping[str, Known]
     time_limit: float
 
+    @cached_property
+    def _alike(self) -> Comparison:
+        """The runs of all orders of an instance under its name."""
+        return Comparison([replace(row, instance=base(row)[0]) for row in self.comparison.rows])
+
     def _wrong(self, row: Run) -> str:
-        return _contradiction(row, self.known.get(_base(row)[0]))
+        """Words against a claim: published values, or checks that led to another answer."""
+        doubt = f"{row.label}: {row.message.lstrip('; ')}" if refuted(row.message) else ""
+        return _contradiction(row, self.known.get(base(row)[0])) or doubt
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """The claims that contradict published values, and pairs of claims that contradict each other."""
+        """Claims that published values or checks refute, and pairs of claims that contradict each other."""
         found = [f"{row.instance}: {words}" for row in self.comparison.rows if (words := self._wrong(row))]
-        return (*found, *self.comparison.disagreements)
+        return tuple(dict.fromkeys([*found, *self._alike.disagreements]))
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -112,20 +140,24 @@ class SolverBenchmark:
 
         Its columns: class (continuous, mixed, integer in all columns, or unknown), instance, backend,
         version, seed, order (of rows and columns), variant (of both), status, refused (the solver cannot take
-        the model),
-        solved (a settled status that no published value contradicts), wrong, seconds (by the solver's own
-        clock; of the call, if it has none; else of the whole run), build (reading the file, and writing the
-        model), the parts of `Run.parts`, wall, peak_memory, objective, bound, proved_by and message.
+        the model), solved (a settled status that is not wrong), wrong (a published value, a point of another
+        run or a check refutes the claim), seconds (by the solver's own clock; of the call, if it has none;
+        else of the whole run), build (reading the file, and writing the model), the parts of `Run.parts`,
+        wall, peak_memory, objective, bound, proved_by and message.
         """
         pd = required("pandas", "frame")
 
-        sizes = {_base(r)[0]: (r.integers, r.columns) for r in self.comparison.rows if r.columns is not None}
+        beside = {rows[0].instance: rows for rows in self._alike.instances}
+        sizes = {base(r)[0]: (r.integers, r.columns) for r in self.comparison.rows if r.columns is not None}
         rows = []
         for run in self.comparison.rows:
-            instance, order = _base(run)
+            instance, order = base(run)
             whole, columns = sizes.get(instance, (None, 0))
             kind = "integer" if whole == columns else "mixed" if whole else "continuous"
-            wrong, parts = bool(self._wrong(run)), dict(run.parts)
+            points = (other for other in beside[instance] if other.solved)
+            claims = run.status is not Status.UNBOUNDED  # a bound may be as wrong as this
+            refutes = claims and any(contradiction(run, point) for point in points)
+            wrong, parts = bool(refutes or self._wrong(run)), dict(run.parts)
             clocks = (parts.get("solver", np.nan), parts.get("call", np.nan), run.seconds)
             row = {
                 "class": "unknown" if whole is None else kind,
@@ -229,7 +261,7 @@ def solver_benchmark(
         if missing:
             raise DeclarationError(f"there is no model {missing[0]!r}")
         chosen = {
-            f"{name}~{order}" if order else name: file.replace(order=order)
+            ordered(name, order): file.replace(order=order)
             for name, file in files.items()
             if not instances or name in instances
             for order in (range(orders) if isinstance(orders, int) else orders)
@@ -256,15 +288,27 @@ def solver_benchmark(
         return SolverBenchmark(Comparison(rows, problems), known, time_limit)
 
 
-def _base(row: Run) -> tuple[str, int]:
+_ORDERED = re.compile(r"(.*?)(?: \(order (\d+)\))?", re.S)
+
+
+def ordered(name: str, order: int) -> str:
+    """The name of an instance whose rows and columns are in another order."""
+    return f"{name} (order {order})" if order else name
+
+
+def base(row: Run) -> tuple[str, int]:
     """The name of a run's instance in the folder, and the order of its rows and columns."""
-    name, _, order = row.instance.partition("~")
+    name, order = _ORDERED.fullmatch(row.instance).groups()  # type: ignore[union-attr]
     return name, int(order or 0)
 
 
 def _in_folder(folder: Path) -> dict[str, ModelFile]:
-    every = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.name.lower().endswith(MODEL_SUFFIXES))
-    files = {_stem(p): ModelFile(path=str(p)) for p in every}
+    files: dict[str, ModelFile] = {}
+    for path in (p for p in sorted(folder.rglob("*")) if p.name.lower().endswith(MODEL_SUFFIXES)):
+        if path.is_file() and _stem(path) in files:
+            warnings.warn(f"{path} is left out: {files[_stem(path)].path} has its name", stacklevel=3)
+        elif path.is_file():
+            files[_stem(path)] = ModelFile(path=str(path))
     if not files:
         raise DeclarationError(f"{folder} holds no file that ends in {', '.join(MODEL_SUFFIXES)}")
     return files
