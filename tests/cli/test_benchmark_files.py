@@ -362,6 +362,69 @@ def test_a_profile_counts_shares_within_factors():
     assert profile(runs, 60.0) == {"a": [(1.0, 1.0)], "b": [(2.0, 0.5)]}
 
 
+@pytest.mark.parametrize(
+    ("family", "size", "solver"),
+    [
+        ("allocation-cones", (5,), "highs"),
+        ("allocation-real", (5,), "clarabel"),
+        ("cohort-nash", (12, 4), "clarabel"),
+        ("census-squares", ((1, 3, 9),), "clarabel"),
+    ],
+)
+def test_models_with_cones_have_the_optima_of_their_problems(family, size, solver, tmp_path, monkeypatch):
+    make, method, _ = tiers.FAMILIES[family]
+    monkeypatch.setitem(tiers.FAMILIES, family, (make, method, (size,)))
+    problem, model, unit = tiers.model_of(family, "seconds", 2)
+    found, _, trivial = features(model, conic=True)
+    assert found["cones"] >= 1 and not trivial and tuple(found) == tiers.FEATURES
+    write_cbf(model, tmp_path / "a.cbf")
+    own = problem.solve(tiers.OWN[family])
+    assert own.status is fo.Status.OPTIMAL and problem.method(tiers.OWN[family]).exact
+    s = fo.read(tmp_path / "a.cbf").solve(solver)
+    assert s.objective * unit == pytest.approx(own.objective, rel=1e-5, abs=1e-6)
+
+
+def test_a_fifth_of_a_tier_has_cones(tmp_path, monkeypatch):
+    small = {"ranking": (12, 4), "cohort-whole": (10, 4), "allocation-real": (4,), "cohort-nash": (12, 4)}
+    chosen = {name: (*tiers.FAMILIES[name][:2], (size,)) for name, size in small.items()}
+    monkeypatch.setattr(tiers, "FAMILIES", chosen)
+    monkeypatch.setattr(tiers, "CONIC", ("allocation-real", "cohort-nash"))
+    monkeypatch.setattr(tiers, "SEEDS", 3)
+    names = tiers.write("seconds", tmp_path, 5)
+    conic = [name for name in names if name.rpartition("-")[0] in tiers.CONIC]
+    assert len(names) == 5 and len(conic) == 1
+    for name in names:
+        assert (tmp_path / f"{name}.cbf").exists() and (tmp_path / f"{name}.mps.gz").exists() == (
+            name not in conic
+        )
+    taken = choose(tmp_path)
+    assert set(taken.files) == set(names) and [n for n in names if taken.conic(n)] == conic
+
+
+@pytest.mark.parametrize("tier", ["seconds", "minutes"])
+def test_the_committed_tiers_have_60_instances_of_which_12_have_cones(tier):
+    head, *rows = tiers._committed("features.csv", tier).read_text().splitlines()
+    assert head == f"name,{','.join(tiers.FEATURES)}" and len(rows) == tiers.COUNT == 60
+    cones = {row.split(",")[0]: float(row.split(",")[-1]) for row in rows}
+    assert sum(count > 0 for count in cones.values()) == 12
+    assert all((count > 0) == (name.rpartition("-")[0] in tiers.CONIC) for name, count in cones.items())
+
+
+def test_what_separates_two_solvers():
+    def told(**runs):
+        return {"runs": {name: {"proved": p, "seconds": t} for name, (p, t) in runs.items()}}
+
+    known = {
+        "one proves": told(highs=(True, 1.0), scip=(False, 5.0)),
+        "neither": told(highs=(False, 5.0), scip=(False, 5.0)),
+        "alike": told(highs=(True, 1.0), scip=(True, 1.9)),
+        "twice": told(highs=(True, 1.0), scip=(True, 2.1)),
+        "clocks": told(highs=(True, 0.01), scip=(True, 0.09)),
+        "others": told(clarabel=(True, 1.0), scs=(False, 2.0)),
+    }
+    assert tiers.discrimination(known) == [("highs", "scip", 5, 2), ("clarabel", "scs", 1, 1)]
+
+
 def test_a_tier_is_solved_by_solvers_and_by_own_methods_and_goes_on(tmp_path, monkeypatch):
     make, method, _ = tiers.FAMILIES["ranking"]
     monkeypatch.setitem(tiers.FAMILIES, "ranking", (make, method, ((12, 4),)))
