@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import json
 import lzma
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,6 @@ from typing import Any
 
 import forcopt as fo
 from forcopt.backends import get_backend
-from forcopt.study.solver_benchmark import manifest
 
 UNKNOWN = "unknown"
 KINDS = ("continuous", "mixed", "integer", UNKNOWN)
@@ -99,8 +99,9 @@ def _beside(folder: Path) -> dict[str, str]:
     if (folder / "features.csv").exists():
         with (folder / "features.csv").open(newline="") as lines, suppress(ValueError, TypeError, KeyError):
             found = {row["name"]: kind(float(row["integers"]), 1.0) for row in csv.DictReader(lines)}
-    for entry in manifest(folder):
-        found[stem(entry["file"])] = kind(entry["integers"], entry["columns"])
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        for entry in json.loads((folder / "manifest.json").read_text(encoding="utf-8")):
+            found[stem(entry["file"])] = kind(entry["integers"], entry["columns"])
     return found
 
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forcopt.backends.registry import get_backend
 from forcopt.errors import DeclarationError, required
-from forcopt.loops.checks.second_opinion import refuted
+from forcopt.loops.checks.second_opinion import AS_CLAIMED, SOLVED_AGAIN
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
 from forcopt.study.compare import compare
@@ -77,27 +76,19 @@ def published(folder: str | Path) -> dict[str, Known]:
     found: dict[str, Known] = {}
     for path in sorted(Path(folder).rglob("*.solu")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            kind, _, rest = line.strip().partition(" ")
-            if kind in _KINDS:
-                words = rest.strip().rsplit(maxsplit=1) if kind in ("=opt=", "=best=") else [rest.strip()]
+            kind, *rest = line.split(maxsplit=1) or [""]
+            if kind in _KINDS and rest:
+                name, *value = rest[0].rsplit(maxsplit=kind in ("=opt=", "=best="))
                 try:
-                    found[words[0]] = Known(_KINDS[kind], *map(float, words[1:]))
-                except (ValueError, IndexError):
+                    found[name] = Known(_KINDS[kind], *map(float, value))
+                except ValueError:
                     raise DeclarationError(f"{path}: {line!r} must end in a number") from None
-    for entry in manifest(Path(folder)):
-        if entry.get("status") in map(str, _KINDS.values()):
-            values = [] if entry["objective"] is None else [float(entry["objective"])]
-            found[_stem(Path(entry["file"]))] = Known(Status(entry["status"]), *values)
+    with suppress(OSError, ValueError, TypeError, LookupError):  # none, or another program's
+        for entry in json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8")):
+            if entry["status"] in map(str, _KINDS.values()):
+                values = [] if entry["objective"] is None else [float(entry["objective"])]
+                found[_stem(Path(entry["file"]))] = Known(Status(entry["status"]), *values)
     return found
-
-
-def manifest(folder: Path) -> list[dict[str, Any]]:
-    """The entries of the instance library's manifest in a folder; none if a file of this name is another."""
-    try:
-        entries = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return entries if {"file", "integers", "columns"} <= set(entries[0]) else []
-    except (OSError, ValueError, TypeError, LookupError):
-        return []
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +112,18 @@ class SolverBenchmark:
     @cached_property
     def _alike(self) -> Comparison:
         """The runs of all orders of an instance under its name."""
-        return Comparison([replace(row, instance=base(row)[0]) for row in self.comparison.rows])
+        return Comparison([replace(r, instance=base(r)[0], fingerprint="") for r in self.comparison.rows])
 
     def _wrong(self, row: Run) -> str:
         """Words against a claim: published values, or checks that led to another answer."""
-        doubt = f"{row.label}: {row.message.lstrip('; ')}" if refuted(row.message) else ""
-        return _contradiction(row, self.known.get(base(row)[0])) or doubt
+        fact, words = self.known.get(base(row)[0]), ""
+        if fact is not None and row.status in SETTLED:
+            told = Run(
+                row.instance, "published", "", fact.status, row.sense, True, fact.objective, violation=0
+            )
+            words = contradiction(row, told) or contradiction(told, row)
+        refuted = SOLVED_AGAIN in row.message and AS_CLAIMED not in row.message
+        return words or (f"{row.label}: {row.message.lstrip('; ')}" if refuted else "")
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -154,10 +151,9 @@ class SolverBenchmark:
             instance, order = base(run)
             whole, columns = sizes.get(instance, (None, 0))
             kind = "integer" if whole == columns else "mixed" if whole else "continuous"
-            points = (other for other in beside[instance] if other.solved)
-            claims = run.status is not Status.UNBOUNDED  # a bound may be as wrong as this
-            refutes = claims and any(contradiction(run, point) for point in points)
-            wrong, parts = bool(refutes or self._wrong(run)), dict(run.parts)
+            others = () if run.status is Status.UNBOUNDED else beside[instance]  # bounds may be wrong, too
+            refuted = any(contradiction(run, other) for other in others)
+            wrong, parts = refuted or bool(self._wrong(run)), dict(run.parts)
             clocks = (parts.get("solver", np.nan), parts.get("call", np.nan), run.seconds)
             row = {
                 "class": "unknown" if whole is None else kind,
@@ -266,10 +262,8 @@ def solver_benchmark(
             if not instances or name in instances
             for order in (range(orders) if isinstance(orders, int) else orders)
         }
-        rows: list[Run] = []
-        problems: dict[str, Any] = {}
-        for seed in range(seeds) if isinstance(seeds, int) else seeds:
-            part = compare(
+        parts = [
+            compare(
                 chosen,
                 [f"model@{name}" for name in backends],
                 seed=seed,
@@ -282,13 +276,12 @@ def solver_benchmark(
                 store=store,
                 certify=certify,
             )
-            rows += part.rows
-            problems |= part.problems
+            for seed in (range(seeds) if isinstance(seeds, int) else seeds)
+        ]
+        rows = [row for part in parts for row in part.rows]
+        problems = {key: problem for part in parts for key, problem in part.problems.items()}
         known = {} if isinstance(folder, Mapping) else published(folder)
         return SolverBenchmark(Comparison(rows, problems), known, time_limit)
-
-
-_ORDERED = re.compile(r"(.*?)(?: \(order (\d+)\))?", re.S)
 
 
 def ordered(name: str, order: int) -> str:
@@ -298,17 +291,16 @@ def ordered(name: str, order: int) -> str:
 
 def base(row: Run) -> tuple[str, int]:
     """The name of a run's instance in the folder, and the order of its rows and columns."""
-    name, order = _ORDERED.fullmatch(row.instance).groups()  # type: ignore[union-attr]
-    return name, int(order or 0)
+    name, _, order = row.instance.removesuffix(")").rpartition(" (order ")
+    return (name, int(order)) if name and order.isdecimal() else (row.instance, 0)
 
 
 def _in_folder(folder: Path) -> dict[str, ModelFile]:
     files: dict[str, ModelFile] = {}
-    for path in (p for p in sorted(folder.rglob("*")) if p.name.lower().endswith(MODEL_SUFFIXES)):
-        if path.is_file() and _stem(path) in files:
-            warnings.warn(f"{path} is left out: {files[_stem(path)].path} has its name", stacklevel=3)
-        elif path.is_file():
-            files[_stem(path)] = ModelFile(path=str(path))
+    every = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.name.lower().endswith(MODEL_SUFFIXES))
+    for path in every:
+        if (first := files.setdefault(_stem(path), ModelFile(path=str(path)))).path != str(path):
+            warnings.warn(f"{path} is left out: {first.path} has its name", stacklevel=3)
     if not files:
         raise DeclarationError(f"{folder} holds no file that ends in {', '.join(MODEL_SUFFIXES)}")
     return files
@@ -316,11 +308,3 @@ def _in_folder(folder: Path) -> dict[str, ModelFile]:
 
 def _stem(path: Path) -> str:
     return path.name[: -max(len(e) for e in MODEL_SUFFIXES if path.name.lower().endswith(e))]
-
-
-def _contradiction(row: Run, known: Known | None) -> str:
-    """Words for a claim that a published value refutes, or that refutes it; empty if there is none."""
-    if known is None or row.status not in SETTLED:
-        return ""
-    told = Run(row.instance, "published", "", known.status, row.sense, True, known.objective, violation=0.0)
-    return contradiction(row, told) or contradiction(told, row)

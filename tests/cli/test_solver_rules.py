@@ -233,7 +233,10 @@ def test_what_the_checks_refute_is_not_credited_to_the_solver():
 
 
 def test_a_point_of_another_order_makes_a_claim_wrong():
-    rows = [run("a", "highs", objective=2.0, bound=2.0), run("a (order 1)", "scip", objective=1.0, bound=1.0)]
+    rows = [
+        run("a", "highs", objective=2.0, bound=2.0, fingerprint="x"),
+        run("a (order 1)", "scip", objective=1.0, bound=1.0, fingerprint="y"),
+    ]
     result = report(*rows).result
     assert result.frame["wrong"].tolist() == [True, False] and len(result.wrong) == 1
     late = run("a", "highs", Status.FEASIBLE, objective=3.0, bound=2.0)

@@ -18,26 +18,8 @@ from forcopt.status import Status
 _OTHERS, _INTEGER_OTHERS = ("highs", "glop", "clarabel"), ("highs", "gscip")
 """Solvers that are asked, in this order."""
 
-AS_CLAIMED = ", with the same answer"
-
-
-def _alike(claim: Claim, other: Claim) -> bool:
-    """Whether two claims have one status and, up to the usual tolerance, one value."""
-    a, b = claim.result.objective, other.result.objective
-    return claim.status is other.status and (
-        claim.status is not Status.OPTIMAL or bool(np.isclose(a, b, 1e-6, 1e-6))
-    )
-
-
-def refuted(message: str) -> bool:
-    """Whether the words of an answer say that the solver's own claim was another one.
-
-    Examples
-    --------
-    >>> refuted("none; but a point satisfies all rows; solved again by highs: Optimal"), refuted("Optimal")
-    (True, False)
-    """
-    return "; solved again " in message and AS_CLAIMED not in message
+SOLVED_AGAIN, AS_CLAIMED = "; solved again ", ", with the same answer"
+"""In the message of an answer; without the second text the solver's own claim was another one."""
 
 
 def second_opinion(
@@ -75,8 +57,10 @@ def second_opinion(
             words += f"; {how}: {error}"
             continue
         if confirmed is not None:
-            said = AS_CLAIMED if _alike(claim, confirmed) else ""
-            message = f"{words}; solved again {how}{said}: {confirmed.result.message}"
+            values = result.objective, confirmed.result.objective
+            alike = result.status is confirmed.status and np.isclose(*values, 1e-6, 1e-6, equal_nan=True)
+            how += AS_CLAIMED if alike else ""
+            message = f"{words}{SOLVED_AGAIN}{how}: {confirmed.result.message}"
             return claim.answered(replace(confirmed.result, message=message))
         words += f"; {how}: {found.message}"
     if deadline.passed and result.x is not None:  # a point without a proof
