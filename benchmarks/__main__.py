@@ -17,7 +17,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import copy
 from tempfile import TemporaryDirectory
@@ -84,10 +84,12 @@ def options() -> argparse.ArgumentParser:
     solvers(
         "--list-of", metavar="LIST", help="of the folder only those of benchmarks/instances/lists/LIST.txt"
     )
-    solvers("--seeds", type=int, default=1, help="how many seeds")
-    solvers("--permutations", type=int, default=1, help="how many orders of rows and columns")
+    solvers("--seeds", type=_counted(1), default=1, help="how many seeds")
+    solvers("--permutations", type=_counted(1), default=1, help="how many orders of rows and columns")
     solvers("--only", metavar="SEED,ORDER", help="only this variant")
-    solvers("--threads", type=int, default=1, help="of each solver, on as many cores; 0 leaves it to them")
+    solvers(
+        "--threads", type=_counted(0), default=1, help="of each solver, on as many cores; 0 leaves it to them"
+    )
     solvers(
         "--options", action="append", default=[], metavar="SOLVER:OPTION=VALUE", help="of one of the solvers"
     )
@@ -105,6 +107,17 @@ def options() -> argparse.ArgumentParser:
         help="say what changed since; exit code 1 if it is worse",
     )
     return made
+
+
+def _counted(least: int) -> Callable[[str], int]:
+    """A reader of whole numbers for an option."""
+
+    def read(text: str) -> int:
+        if not text.strip().isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"it is {text!r}; it must be a whole number >= {least}")
+        return int(text)
+
+    return read
 
 
 def main(arguments: Sequence[str], folder: Path = HERE, imports: Sequence[str] | None = None) -> int:
@@ -193,8 +206,8 @@ def readme(folder: Path) -> str:
 
 
 def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) -> int:
-    from benchmarks.solvers.files import Chosen, choose
-    from benchmarks.solvers.report import Report
+    from benchmarks.solvers.files import Chosen, choose, stem
+    from benchmarks.solvers.report import Report, earlier
     from benchmarks.solvers.solve import solved_where_able
     from forcopt.study.comparison import Comparison
     from forcopt.study.solver_benchmark import SolverBenchmark, published, solver_benchmark
@@ -203,10 +216,17 @@ def _solvers(given: argparse.Namespace, folder: Path, imports: Sequence[str]) ->
     source = _tier(given.tier, folder) if given.tier else None
     if source is None and names and (Path(names[0]).is_dir() or Path(names[0]).suffix in (".yaml", ".yml")):
         source = Path(names.pop(0))
+    if source is None and names and stem(names[0]) != names[0]:
+        name = Path(names[0])
+        raise DeclarationError(f"{name} is no folder; write {name.parent} {stem(name.name)}")
     if given.list_of and source is None:
         raise DeclarationError(f"--list-of {given.list_of} needs a folder with the files")
     if source is not None and not source.exists():
         raise DeclarationError(f"there is no file {source}")
+    if given.against is not None:
+        earlier(given.against)  # refused before anything runs
+    if given.out is not None and given.out.exists() and not given.out.is_dir():
+        raise DeclarationError(f"--out is {given.out}, a file; it must be a folder")
     chosen = Chosen({}) if source is None else choose(source, given.list_of)
     for note in chosen.notes:
         print(note, file=sys.stderr)

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import forcopt as fo
+from forcopt.backends.registry import all_capabilities
 from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.loops import exchange
 from forcopt.study.library import ModelFile
@@ -47,9 +48,16 @@ def write_cbf(model: fo.Model, path: str | Path) -> None:
     Raises
     ------
     UnsupportedError
-        For power and semidefinite cones, products that are not convex and lazy families, by their names.
+        For power and semidefinite cones, products that are not convex, lazy families and several objectives,
+        by their names.
     """
-    program = compile_model(model, TAKES, "a .cbf file")
+    exchange._refuse_losses(model, f"write {path}")
+    try:
+        program = compile_model(model, TAKES, "a .cbf file", all_capabilities)
+    except fo.UnsupportedError as error:
+        raise fo.UnsupportedError(f"cannot write {path}: {error}") from None
+    if program.stages[0].leximin is not None:
+        raise fo.UnsupportedError(f"cannot write {path}: it holds no leximin objective")
     stage, rows, n = program.stages[0], program.rows, program.columns
     matrix = rows.matrix(n)
     blocks: list[tuple[str, int]] = []
@@ -156,14 +164,14 @@ def read_cbf_into(model: fo.Model, path: Path, order: int = 0) -> tuple[Any, Any
     tuple[Expression, Expression, bool]
         All columns, the objective, and whether it is to be maximised.
     """
-    opened = _PACKED.get(path.suffix, open)
+    opened = _PACKED.get(path.suffix.lower(), open)
     with opened(path, "rt") as file:
         entries = (line.split() for line in file if line.strip() and not line.startswith("#"))
         try:
             return _write_into(model, _content(entries, path), order, path)
         except fo.UnsupportedError:
             raise
-        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        except (EOFError, OSError, lzma.LZMAError, zlib.error, MemoryError) as error:
             raise fo.DeclarationError(f"{path} is cut off or damaged: {error}") from None
         except (StopIteration, IndexError, ValueError) as error:
             raise fo.DeclarationError(
@@ -187,6 +195,7 @@ class _Content:
 
     sense: str = "MIN"
     columns: int = 0
+    rows: int = 0
     domains: list[tuple[str, int]] = field(default_factory=list)
     cones: list[tuple[str, int]] = field(default_factory=list)
     whole: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0, int))
@@ -216,9 +225,9 @@ def _content(words: Iterator[list[str]], path: Path) -> _Content:
         elif keyword == "VAR":
             told.columns, told.domains = int(first[0]), blocks(int(first[1]))
         elif keyword == "CON":
-            told.cones = blocks(int(first[1]))
+            told.rows, told.cones = int(first[0]), blocks(int(first[1]))
         elif keyword == "INT":
-            told.whole = np.array(listed(int(first[0])), dtype=int).ravel()
+            told.whole = np.array(listed(int(first[0]))).ravel()
         elif keyword == "OBJACOORD":
             told.cost = listed(int(first[0]))
         elif keyword == "OBJBCOORD":
@@ -234,11 +243,32 @@ def _content(words: Iterator[list[str]], path: Path) -> _Content:
 
 _LINEAR = ("L=", "L+", "L-", "F")
 
+_LEAST = {"Q": 1, "QR": 2, "EXP": 3}
+"""How many entries a cone has at least."""
+
 
 def _write_into(m: fo.Model, told: _Content, order: int, path: Path) -> tuple[Any, Any, bool]:
-    n = told.columns
-    rows = sum(size for _, size in told.cones)
+    n, rows = told.columns, told.rows
+    for section, cones, count in (("VAR", told.domains, n), ("CON", told.cones, rows)):
+        if (total := sum(size for _, size in cones)) != count:
+            raise ValueError(f"the cones of {section} have {total} entries, not {count}")
+        for cone, size in cones:
+            if size < _LEAST.get(cone, 0) or (cone == "EXP" and size != 3):
+                raise ValueError(f"a cone {cone} has {size} entries")
+    if told.sense not in ("MIN", "MAX"):
+        raise ValueError(f"OBJSENSE is {told.sense!r}; it must be MIN or MAX")
     i, j, v = np.array(told.a).reshape(-1, 3).T
+    by_row, by_column = [entry[0] for entry in told.b], [entry[0] for entry in told.cost]
+    for section, places, count in (
+        ("INT", told.whole, n),
+        ("OBJACOORD", by_column, n),
+        ("ACOORD", i, rows),
+        ("ACOORD", j, n),
+        ("BCOORD", by_row, rows),
+    ):
+        wrong = [place for place in places if not (0 <= place < count and place == int(place))]
+        if wrong:
+            raise ValueError(f"{section} names the index {wrong[0]:g}; there are {count}, counted from 0")
     matrix = sp.csr_array((v, (i.astype(int), j.astype(int))), shape=(rows, n))
     right, price = np.zeros(rows), np.zeros(n)
     for vector, entries in ((right, told.b), (price, told.cost)):

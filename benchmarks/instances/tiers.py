@@ -3,18 +3,20 @@
     python benchmarks/instances/tiers.py --write seconds [--known 20]
 
 Writes the MPS files of a tier (LP and CBF, too, for seconds) to benchmarks/instances/tiers/NAME, which git
-does not keep: each is drawn with its seed. ``features-NAME.csv`` has rows, columns, entries, density, share
-of integers, of equal columns (symmetry) and of equal right-hand sides (degeneracy). With --known each is
-solved by HiGHS, SCIP and the problem's own exact method within so many seconds each; ``known-NAME.csv`` has
-optimum, bound and proof, ``known-NAME.solu`` the optima that two of them prove, or that the problem's own
-method proves and no solver contradicts. A second call goes on after a kill, and repeats what is open only
-for a longer time.
+does not keep: each is drawn with its seed. A fifth of a tier has cones of second order and of the exponential
+and is in CBF files alone. ``features-NAME.csv`` has rows, columns, entries, density, share of integers, of
+equal columns (symmetry) and of equal right-hand sides (degeneracy), and the number of cones. With --known
+each is solved by HiGHS and SCIP, or Clarabel and SCS, and by the problem's own exact method within so many
+seconds each; ``known-NAME.csv`` has optimum, bound and proof, ``known-NAME.solu`` the optima that two of them
+prove, or that the problem's own method proves and no solver contradicts, and ``discrimination-NAME.csv`` the
+share of instances that separates two solvers. A second call goes on after a kill, and repeats what is open
+only for a longer time.
 
 Candidates are drawn for each family and seed. Models with equal numbers are duplicates, and a model that
-HiGHS's presolve empties is trivial: both are left out. Of what is left the 60 that are farthest apart in the
-logarithms of the features are chosen (Gonzalez's greedy k-center), so that no family of one size fills the
-tier; MIPLIB 2017 was selected for diversity in the same spirit. How long each takes is not known before it is
-run: the sizes of the tiers minutes and hour are extrapolated.
+HiGHS's presolve empties is trivial: both are left out. Of what is left the 48 without and the 12 with cones
+that are farthest apart in the logarithms of the features are chosen (Gonzalez's greedy k-center), so that no
+family of one size fills the tier; MIPLIB 2017 was selected for diversity in the same spirit. How long each
+takes is not known before it is run: the sizes of the tiers minutes and hour are extrapolated.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import combinations
 from pathlib import Path
 from shutil import copy
 from typing import Any
@@ -34,9 +37,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import highspy
 import numpy as np
+import scipy.sparse as sp
 
 import forcopt as fo
-from benchmarks.cbf import write_cbf
+from benchmarks.cbf import TAKES, write_cbf
 from benchmarks.report import progress
 from forcopt.backends.highs import highs_of
 from forcopt.compile.compiler import Capabilities, compile_model
@@ -79,10 +83,31 @@ def _classifier(agents: int, features: int, seed: int) -> StrategicLinearClassif
     )
 
 
+def _reciprocals(problem: Any) -> tuple[fo.Model, float]:
+    """Sizes of samples, whole or real, with a cone of second order a stratum; and the unit of the objective.
+
+    The variance of an estimate is a sum of reciprocals of the sizes, less a constant.
+    """
+    low, high, gains = (np.asarray(v, float) for v in (problem.floors, problem.caps, problem.gains))
+    unit = float(np.median(gains / high))
+    m = fo.Model("allocation")
+    size = m.variable("size", len(low), lower=low, upper=high, integer=problem.integer)
+    for name, (costs, limit) in problem.named_limits.items():
+        m.subject_to(costs @ size <= limit, name=name)
+    constant = float(problem.variances(high) @ problem.variable_weights) - (gains / high).sum()
+    m.minimize((gains / unit * fo.inverse(size)).sum() + constant / unit)
+    return m, unit
+
+
+def _grown(size: int, seed: int) -> int:
+    """From half the size to twice, by seed: models with cones shall differ in size, too."""
+    return max(2, round(size * 2.0 ** ((seed - 3) / 3)))
+
+
 OPTIONS = {"allocation": {"reduce": False}}
 """Options of the formulations."""
 
-FAMILIES: dict[str, tuple[Make, str, tuple[tuple[Any, ...], ...]]] = {
+FAMILIES: dict[str, tuple[Make, str | Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
     "strategic-random": (
         lambda a, c, most, seed: random_discrete(a, c, seed=seed, max_false_positives=most),
         "milp",
@@ -139,37 +164,80 @@ FAMILIES: dict[str, tuple[Make, str, tuple[tuple[Any, ...], ...]]] = {
         "milp",
         ((200,), (1000,), (5000,)),
     ),
+    "allocation-cones": (
+        lambda strata, seed: _paid(_grown(strata, seed), seed),
+        _reciprocals,
+        ((24,), (120,), (600,)),
+    ),
+    "allocation-real": (
+        lambda strata, seed: random_strata(_grown(strata, seed), largest=300, seed=seed, integer=False),
+        _reciprocals,
+        ((20,), (400,), (6000,)),
+    ),
+    "cohort-nash": (
+        lambda n, m, seed: random_cohort(
+            _grown(n, seed), _grown(m, seed), _grown(n, seed) // 5, grid=20, seed=seed, objective="nash"
+        ),
+        "convex-program",
+        ((200, 30), (1500, 120), (12000, 800)),
+    ),
+    "census-squares": (
+        lambda sizes, seed: random_release((1, *(_grown(n, seed) for n in sizes)), seed=seed, order="joint"),
+        "qp",
+        (((8, 40, 150),), ((30, 200, 1000),), ((100, 600, 4000, 40000),)),
+    ),
 }
 """For each family its maker, its formulation and the sizes of the three tiers."""
+
+CONIC = ("allocation-cones", "allocation-real", "cohort-nash", "census-squares")
+"""The families with cones, a fifth of each tier."""
+
+
+def model_of(family: str, tier: str, seed: int) -> tuple[Any, fo.Model, float]:
+    """A problem, its model, and the unit of the model's objective in the problem's."""
+    make, method, sizes = FAMILIES[family]
+    problem = make(*sizes[TIERS[tier]], seed=seed)
+    if callable(method):
+        return problem, *method(problem)
+    options = OPTIONS.get(family, {})
+    return problem, problem.to_model(method, **options), problem.formulate(method, **options)[1].unit
+
 
 ROWS = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 
 
-def features(model: fo.Model) -> tuple[dict[str, float], str, bool]:
-    """The features of a model, a digest of its numbers, and whether presolve leaves nothing of it."""
-    program = compile_model(model, ROWS, "a file")
+def features(model: fo.Model, conic: bool = False) -> tuple[dict[str, float], str, bool]:
+    """The features of a model, a digest of its numbers, and whether presolve leaves nothing of it.
+
+    With cones, their rows count in entries, density and symmetry, and no presolve takes the model.
+    """
+    program = compile_model(model, TAKES if conic else ROWS, "a file")
     rows, n = program.rows, program.columns
-    matrix = rows.matrix(n).tocsc()
+    matrix = sp.csc_array(sp.vstack([rows.matrix(n), *(cone.matrix for cone in program.cones)]))
     columns = [
         hashlib.sha256(matrix.indices[a:b].tobytes() + matrix.data[a:b].tobytes()).hexdigest()
         for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
     ]
     shapes = [matrix.data[a:b].tobytes() for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)]
-    digest = hashlib.sha256("".join(columns).encode() + program.stages[0].cost.tobytes()).hexdigest()
-    highs = highs_of(program)
-    highs.setOptionValue("output_flag", False)
-    highs.presolve()
-    emptied = highs.getModelPresolveStatus() == highspy.HighsPresolveStatus.kReducedToEmpty
+    numbers = [program.stages[0].cost, *(cone.offset for cone in program.cones)]
+    digest = hashlib.sha256("".join(columns).encode() + b"".join(v.tobytes() for v in numbers)).hexdigest()
+    emptied = False
+    if not conic:
+        highs = highs_of(program)
+        highs.setOptionValue("output_flag", False)
+        highs.presolve()
+        emptied = highs.getModelPresolveStatus() == highspy.HighsPresolveStatus.kReducedToEmpty
     sides = np.concatenate([rows.lower[np.isfinite(rows.lower)], rows.upper[np.isfinite(rows.upper)]])
     return (
         {
             "rows": rows.count,
             "columns": n,
-            "entries": rows.data.size,
-            "density": rows.data.size / max(1, rows.count * n),
+            "entries": matrix.nnz,
+            "density": matrix.nnz / max(1, matrix.shape[0] * n),
             "integers": float((program.integer == 1).mean()),
             "symmetry": 1.0 - len(set(shapes)) / n,
             "degeneracy": 1.0 - len(np.unique(sides)) / max(1, sides.size),
+            "cones": sum(len(cone.offset) // cone.size for cone in program.cones),
         },
         digest,
         emptied,
@@ -187,6 +255,8 @@ def spread(points: np.ndarray[Any, Any], count: int) -> list[int]:
     return sorted(chosen)
 
 
+FEATURES = ("rows", "columns", "entries", "density", "integers", "symmetry", "degeneracy", "cones")
+
 TIER_FILES = Path(__file__).with_name("tiers")
 
 
@@ -199,47 +269,73 @@ def _committed(kind: str, tier: str) -> Path:
 def write(tier: str, folder: Path, count: int = COUNT) -> list[str]:
     """Draw, select and write a tier; gives the names."""
     folder.mkdir(parents=True, exist_ok=True)
+    conic = count // 5
+    lines = [f"name,{','.join(FEATURES)}"]
+    for families, share in ((set(FAMILIES) - set(CONIC), count - conic), (set(CONIC), conic)):
+        lines += _write_part(tier, folder, [name for name in FAMILIES if name in families], share)
+    _keep(folder / "features.csv", "\n".join(lines) + "\n")  # last: it tells that the tier is whole
+    progress(f"{len(lines) - 1} instances")
+    return [line.partition(",")[0] for line in lines[1:]]
+
+
+def _write_part(tier: str, folder: Path, families: Iterable[str], count: int) -> list[str]:
+    """The files of families with or without cones; gives their lines of features."""
     seen: set[str] = set()
     candidates: list[tuple[str, fo.Model, dict[str, float]]] = []
-    for family, (make, method, sizes) in FAMILIES.items():
+    for family in families:
+        conic = family in CONIC
         for seed in range(SEEDS):
-            model = make(*sizes[TIERS[tier]], seed=seed).to_model(method, **OPTIONS.get(family, {}))
-            found, digest, trivial = features(model)
+            model = model_of(family, tier, seed)[1]
+            found, digest, trivial = features(model, conic)
             if trivial or digest in seen:
                 progress(f"{family}-{seed}: {'trivial' if trivial else 'a duplicate'}")
                 continue
             seen.add(digest)
             candidates.append((f"{family}-{seed}", model, found))
         progress(f"{family}: {len(candidates)} candidates")
-    table = np.array([list(found.values()) for *_, found in candidates])
-    logs = np.log1p(table)
-    logs = (logs - logs.mean(axis=0)) / np.maximum(logs.std(axis=0), 1e-12)
-    names, lines = [], [",".join(["name", *candidates[0][2]])]
-    for at in spread(logs, count):
-        name, model, found = candidates[at]
-        model.write(folder / f"{name}.mps.gz")
-        if tier == "seconds":
+    lines = []
+    table = [[f"{value:.6g}" for value in found.values()] for *_, found in candidates]  # as it is kept
+    for at in spread(scaled(table), count):
+        name, model, _ = candidates[at]
+        conic = name.rpartition("-")[0] in CONIC
+        if not conic:
+            model.write(folder / f"{name}.mps.gz")
+        if tier == "seconds" and not conic:
             model.write(folder / f"{name}.lp.gz")
+        if tier == "seconds" or conic:
             write_cbf(model, folder / f"{name}.cbf")
-        lines.append(",".join([name, *(f"{value:.6g}" for value in found.values())]))
-        names.append(name)
-    _keep(folder / "features.csv", "\n".join(lines) + "\n")  # last: it tells that the tier is whole
-    progress(f"{len(names)} instances of {len(candidates)} candidates")
-    return names
+        lines.append(",".join([name, *table[at]]))
+    return lines
+
+
+def scaled(table: Any) -> np.ndarray[Any, Any]:
+    """The logarithms of features, each with mean 0 and deviation 1."""
+    logs = np.log1p(np.asarray(table, float))
+    return np.asarray((logs - logs.mean(axis=0)) / np.maximum(logs.std(axis=0), 1e-12))
 
 
 OWN = {
     "districting": "column-generation",
-    "cohort-whole": "column-generation",
-    "cohort-hitting": "column-generation",
     "cohort-panel": "column-generation",
     "ranking": "dynamic-programme",
     "allocation": "greedy",
     "census": "tree-integer",
+    "allocation-cones": "milp",
+    "allocation-real": "neyman",
+    "cohort-nash": "column-generation",
+    "census-squares": "tree-nnls",
 }
 """The problems' own exact methods, which prove optima by other means than solvers."""
 
 SOLVERS = ("highs", "scip")
+CONIC_SOLVERS = ("clarabel", "scs")
+INEXACT = "scs"
+"""A first-order method: what it claims holds to about 1e-4, which settles no optimum here."""
+
+
+def solvers_of(family: str) -> tuple[str, ...]:
+    """Those that can take a family."""
+    return CONIC_SOLVERS if family in CONIC and family != "allocation-cones" else SOLVERS
 
 
 def solve(tier: str, folder: Path, limit: float) -> None:
@@ -250,15 +346,20 @@ def solve(tier: str, folder: Path, limit: float) -> None:
     """
     path = folder / "known.json"
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    for file in sorted(folder.glob("*.mps.gz")):
-        name = file.name.removesuffix(".mps.gz")
+    files = {file.name.partition(".")[0]: file for file in [*folder.glob("*.cbf"), *folder.glob("*.mps.gz")]}
+    for name, file in sorted(files.items()):
         runs = known.setdefault(name, {}).setdefault("runs", {})
         family, _, seed = name.rpartition("-")
-        for way in (*SOLVERS, OWN.get(family)):
+        for way in (*solvers_of(family), OWN.get(family)):
             if way is None or (way in runs and (runs[way]["proved"] or runs[way]["limit"] >= limit)):
                 continue
-            runs[way] = _attempt(file, way, tier, int(seed), limit)
-            known[name] |= _judged(runs, runs[way]["maximize"])
+            try:
+                runs[way] = _attempt(file, way, tier, int(seed), limit)
+            except fo.ForcoptError as error:  # one that cannot take this instance ends no run overnight
+                progress(f"{name}: {way}: {error}")
+                runs[way] = _NONE | {"limit": limit, "message": str(error)}
+            maximize = next((run["maximize"] for run in runs.values() if run["maximize"] is not None), False)
+            known[name] |= _judged(runs, maximize)
             _keep(path, json.dumps(known, indent=1))
         progress(name, known[name]["status"], known[name]["proof"])
     lines = [f"=opt= {n} {k['objective']!r}" for n, k in known.items() if k["status"] == "optimal"]
@@ -269,6 +370,39 @@ def solve(tier: str, folder: Path, limit: float) -> None:
         ",".join("" if v is None else f'"{v}"' if "," in str(v) else str(v) for v in r) for r in table
     )
     _keep(folder / "known.csv", text + "\n")
+    pairs = [f"{a},{b},{tried},{apart},{apart / tried:.2f}" for a, b, tried, apart in discrimination(known)]
+    _keep(folder / "discrimination.csv", "\n".join(["solver,other,instances,separated,share", *pairs]) + "\n")
+
+
+_NONE = {
+    "objective": None,
+    "bound": None,
+    "status": "failed",
+    "proved": False,
+    "maximize": None,
+    "seconds": 0.0,
+}
+
+FACTOR, LEAST_SECONDS = 2.0, 0.1
+"""Two solvers that prove an optimum are separated by such a factor, and by so many seconds at least."""
+
+
+def discrimination(known: dict[str, Any]) -> list[tuple[str, str, int, int]]:
+    """For each pair of solvers how many instances both tried, and how many of these separate them.
+
+    One of the two proves an optimum and the other does not, or their seconds differ by `FACTOR`.
+    """
+    found = []
+    for a, b in combinations(dict.fromkeys([*SOLVERS, *CONIC_SOLVERS]), 2):
+        pairs = [(k["runs"][a], k["runs"][b]) for k in known.values() if a in k["runs"] and b in k["runs"]]
+        apart = 0
+        for first, second in pairs:
+            low, high = sorted((first["seconds"], second["seconds"]))
+            slower = high > FACTOR * low and high - low > LEAST_SECONDS
+            apart += first["proved"] != second["proved"] or (first["proved"] and slower)
+        if pairs:
+            found.append((a, b, len(pairs), apart))
+    return found
 
 
 def _keep(path: Path, text: str) -> None:
@@ -281,22 +415,21 @@ def _keep(path: Path, text: str) -> None:
 def _attempt(file: Path, way: str, tier: str, seed: int, limit: float) -> dict[str, Any]:
     """What a solver finds in the file, or the problem's own method in the problem, in the file's units."""
     began = time.perf_counter()
-    if way in SOLVERS:
+    if way in SOLVERS + CONIC_SOLVERS:
         model = fo.read(file)
         s: Any = model.solve(way, time_limit=limit, threads=1)
         assert model.objective is not None
         maximize, unit, exact = model.objective.stages[0].maximize, 1.0, True
     else:
-        family = file.name.removesuffix(".mps.gz").rpartition("-")[0]
-        make, method, sizes = FAMILIES[family]
-        problem = make(*sizes[TIERS[tier]], seed=seed)
-        unit = problem.formulate(method, **OPTIONS.get(family, {}))[1].unit
+        problem, _, unit = model_of(file.name.partition(".")[0].rpartition("-")[0], tier, seed)
         own = problem.method(way)
         limited = {"time_limit": limit} if "time_limit" in own.common else {}
         s, maximize, exact = problem.solve(way, **limited), problem.sense == "max", own.exact
-    numbers = {"objective": float(s.objective) / unit, "bound": float(s.bound) / unit}
+    told = s.status is not fo.Status.FAILED  # what is left of a failed run is no answer
+    numbers = {"objective": float(s.objective) / unit, "bound": float(s.bound) / unit} if told else {}
     return {
-        **{key: value if math.isfinite(value) else None for key, value in numbers.items()},
+        **dict.fromkeys(("objective", "bound")),
+        **{key: value for key, value in numbers.items() if math.isfinite(value)},
         "status": str(s.status),
         "proved": bool(s.status is fo.Status.OPTIMAL and exact),
         "maximize": maximize,
@@ -312,6 +445,7 @@ def _judged(runs: dict[str, Any], maximize: bool) -> dict[str, Any]:
     contradicts it. Words for a contradiction stand in ``proof``.
     """
     sign = -1.0 if maximize else 1.0
+    runs = {way: run for way, run in runs.items() if way != INEXACT}
     points = [sign * r["objective"] for r in runs.values() if r["objective"] is not None]
     bounds = [sign * r["bound"] for r in runs.values() if r["bound"] is not None]
     best, bound = min(points, default=None), max(bounds, default=None)
@@ -326,7 +460,7 @@ def _judged(runs: dict[str, Any], maximize: bool) -> dict[str, Any]:
     if best is not None and bound is not None and bound > best + room:
         return found | {"status": "contradiction", "proof": f"contradiction of {', '.join(runs)}"}
     meet = [way for way, value in proofs.items() if best is not None and abs(value - best) <= room]
-    own = [way for way in meet if way not in SOLVERS]
+    own = [way for way in meet if way not in SOLVERS + CONIC_SOLVERS]
     if len(meet) > 1:
         return found | {"status": "optimal", "proof": f"agreed: {', '.join(meet)}"}
     if own:
@@ -349,7 +483,11 @@ def main() -> None:
         write(given.write, folder, given.count)
     if given.known:
         solve(given.write, folder, given.known)
-    for kind in ("features.csv", "known.csv", "known.solu") if given.folder == TIER_FILES else ():
+    for kind in (
+        ("features.csv", "known.csv", "known.solu", "discrimination.csv")
+        if given.folder == TIER_FILES
+        else ()
+    ):
         if (folder / kind).exists():
             copy(folder / kind, _committed(kind, given.write))
 

@@ -96,11 +96,14 @@ def choose(source: Path, listed: str | None = None) -> Chosen:
     folder = source if source.is_dir() else source.parent
     files: dict[str, Path] = {}
     every = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.name.lower().endswith(SUFFIXES)]
+    twice = []
     for path in sorted(every, key=_format):
-        files.setdefault(stem(path.name), path)
+        if files.setdefault(stem(path.name), path) != path:
+            twice.append(str(path.relative_to(folder)))
     notes = []
-    if len(files) < len(every):
-        notes.append(f"{len(every) - len(files)} files are left out: another of the same name is taken")
+    if twice:
+        words = f"{len(twice)} files are left out, since another of the same name is taken: "
+        notes.append(words + _first(twice))
     chosen = Chosen(files)
     if not source.is_dir():
         chosen = _described(source, files)
@@ -163,12 +166,15 @@ def _of_list(name: str, given: Chosen) -> Chosen:
     return Chosen(found, given.labels, (*given.notes, note))
 
 
-def _those(missing: list[str], most: int = 10) -> str:
+def _those(missing: list[str]) -> str:
     """Words for the missing ones: the first of them by name."""
-    if not missing:
-        return ""
-    more = f" and {len(missing) - most} more" if len(missing) > most else ""
-    return f"; missing: {', '.join(missing[:most])}{more}"
+    return f"; missing: {_first(missing)}" if missing else ""
+
+
+def _first(names: list[str], most: int = 10) -> str:
+    """The first names of several."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def _described(path: Path, files: dict[str, Path]) -> Chosen:

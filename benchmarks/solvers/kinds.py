@@ -9,6 +9,7 @@ import json
 import lzma
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,7 @@ def of_file(path: Path) -> str:
         return told
     if path.stat().st_size > LARGEST:
         return UNKNOWN
-    opened = _PACKED.get(path.suffix, open)
+    opened = _PACKED.get(path.suffix.lower(), open)
     scan = _mps if ".mps" in path.name.lower() else _lp
     try:
         with opened(path, "rt", errors="replace") as lines:
@@ -96,10 +97,10 @@ def _beside(folder: Path) -> dict[str, str]:
 
     found = {}
     if (folder / "features.csv").exists():
-        with (folder / "features.csv").open(newline="") as lines:
+        with (folder / "features.csv").open(newline="") as lines, suppress(ValueError, TypeError, KeyError):
             found = {row["name"]: kind(float(row["integers"]), 1.0) for row in csv.DictReader(lines)}
-    if (folder / "manifest.json").exists():
-        for entry in json.loads((folder / "manifest.json").read_text()):
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        for entry in json.loads((folder / "manifest.json").read_text(encoding="utf-8")):
             found[stem(entry["file"])] = kind(entry["integers"], entry["columns"])
     return found
 

@@ -6,9 +6,11 @@ import html
 import json
 import re
 import shlex
+import zlib
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from benchmarks.solvers.files import Chosen
 from benchmarks.solvers.kinds import UNKNOWN, able
 from benchmarks.solvers.pictures import drawing, profile
 from benchmarks.solvers.rules import classes, integrals, ranking, shifted_geometric_mean, wins, with_integrals
+from forcopt.backends import backends
+from forcopt.errors import DeclarationError
+from forcopt.study.tolerances import TOLERANCE
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -135,7 +140,8 @@ class Report:
         told = []
         for name, rows in own.groupby("backend"):
             words = (rows["message"].iloc[0].splitlines() or ["no message"])[0]
-            told.append(f"{name}: {len(rows)} run{'s' * (len(rows) > 1)} failed: {words}")
+            count = f"{len(rows)} run{'s' * (len(rows) > 1)}"
+            told.append(f"{name}: {count} failed: {words}{_others(rows['instance'].unique()[1:])}")
         return tuple(told)
 
     def against(self, old: Path) -> tuple[str, bool]:
@@ -144,31 +150,37 @@ class Report:
         Returns
         -------
         tuple[str, bool]
-            The words, and whether something is worse: a run that was solved and is not, or a new wrong claim.
+            The words, and whether something is worse: a run that was solved and is not, a new wrong claim, or
+            another answer than before.
 
         Raises
         ------
-        FileNotFoundError
-            If there is no such file.
+        DeclarationError
+            As `earlier`.
         """
         import pandas as pd
 
-        told = json.loads(old.read_text(encoding="utf-8"))
+        told = earlier(old)
         before = pd.DataFrame(told["runs"], columns=None if told["runs"] else list(self.runs))
         lines, limit = [], self.result.time_limit
         if told["time_limit"] != limit:
             lines.append(f"time limit: {told['time_limit']:g} -> {limit:g} s")
-        then, now = (set(frame["instance"]) for frame in (before, self.runs))
-        for words, names in (("added", now - then), ("dropped", then - now)):
-            if names:
-                lines.append(f"{words}: {', '.join(sorted(names))}")
+        for column, what in (("instance", ""), ("backend", " solvers")):
+            then, now = (set(frame[column]) for frame in (before, self.runs))
+            for words, names in (("added", now - then), ("dropped", then - now)):
+                if names:
+                    lines.append(f"{words}{what}: {', '.join(sorted(names))}")
         both = self.runs.merge(before, on=["instance", "backend", "variant"], suffixes=("", " before"))
         if both.empty:
             lines.append(f"no run is also in {old}: no instance, solver and variant is in both")
         lost = both["solved before"].astype(bool) & ~both["solved"]
         lied = both["wrong"] & ~both["wrong before"].astype(bool)
+        value, past = both["objective"].astype(float), both["objective before"].astype(float)
+        far = (value - past).abs() > both["backend"].map(_tolerance) * value.abs().clip(lower=1.0)
+        other = both["solved before"].astype(bool) & both["solved"]
+        other &= far | (both["status"] != both["status before"])
         slow = (both["seconds"] > SLOWER * both["seconds before"]) & (both["seconds"] > SLOW_SECONDS)
-        both = both.assign(lost=lost, lied=lied, slow=slow & both["solved"])
+        both = both.assign(lost=lost, lied=lied, other=other, slow=slow & both["solved"])
         for backend, own in both.groupby("backend"):
             versions = " -> ".join(own[column].max() for column in ("version before", "version"))
             solved = " -> ".join(str(int(own[column].sum())) for column in ("solved before", "solved"))
@@ -181,12 +193,16 @@ class Report:
                     words.append(f"{row['status before']} -> {row['status']}")
                 words += ["a new wrong claim"] if row["lied"] else []
                 words += ["worse"] if row["lost"] else []
+                if row["other"]:
+                    words.append(f"{row['objective before']} -> {row['objective']}: one of the two is wrong")
                 words += [f"{row['seconds before']:.3f} -> {row['seconds']:.3f} s"] if row["slow"] else []
                 if words:
                     lines.append(f"  {row['instance']} ({row['variant']}): {'; '.join(words)}")
-        worse = int((lost | lied).sum())
+        worse = int((lost | lied | other).sum())
         if worse:
-            lines.append(f"worse: {worse} runs were solved and are not, or have a new wrong claim")
+            lines.append(
+                f"worse: {worse} runs were solved and are not, or have a new wrong claim or another answer"
+            )
         return "\n".join(lines), bool(worse)
 
     def write(self, out: Path) -> None:
@@ -250,6 +266,44 @@ class Report:
         return f"<table><tr>{head}{''.join(rows)}</table>"
 
 
+def earlier(path: Path) -> dict[str, Any]:
+    """The results that `Report.write` has written to a file.
+
+    Raises
+    ------
+    DeclarationError
+        If there is no such file, or it holds something else.
+    """
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        known = set(told["runs"][0]) if told["runs"] else _NEEDED
+        if told["time_limit"] > 0 and known >= _NEEDED:
+            return dict(told)
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        raise DeclarationError(f"{path} is no results.json of an earlier benchmark: {error!r}") from None
+    raise DeclarationError(f"{path} is no results.json of an earlier benchmark: its runs lack fields")
+
+
+_NEEDED = {"instance", "backend", "variant", "version", "status", "objective", "solved", "wrong", "seconds"}
+
+
+def _tolerance(backend: str) -> float:
+    """How far two optima of a solver may be apart, relative to their size above 1."""
+    known = backends().get(backend.partition("[")[0])
+    return TOLERANCE + 2 * (known.accuracy if known else 0.0)
+
+
+def _others(names: Sequence[str]) -> str:
+    """The further instances on which a solver failed."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"; also {', '.join(names[:_MOST_NAMES])}{more}" if len(names) else ""
+
+
+_MOST_NAMES = 10
+
+
 def _log_name(row: Run) -> str:
-    """The file of a run's log."""
-    return re.sub(r"[^\w.,=~-]+", "-", f"{row.instance}-{row.backend}-{row.seed or 0}") + ".log"
+    """The file of a run's log; names that only differ in signs that no file name has keep apart."""
+    name = f"{row.instance}-{row.backend}-{row.seed or 0}"
+    plain = re.sub(r"[^\w.,=~()\[\] -]", "-", name)
+    return f"{plain}{'' if plain == name else f'-{zlib.crc32(name.encode()):08x}'}.log"

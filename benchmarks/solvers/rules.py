@@ -91,7 +91,8 @@ def ranking(runs: DataFrame, limit: float) -> DataFrame:
         times = group.assign(t=np.where(group["solved"], group["seconds"].clip(upper=limit), limit))
         best = times.groupby(["instance", "variant"])["t"].transform("min")
         times["first"] = times["solved"] & _ties(times["t"], best)
-        virtual = times.sort_values("t").groupby(["instance", "variant"], as_index=False).first()
+        best_first = times.assign(late=~times["solved"]).sort_values(["late", "t"])
+        virtual = best_first.groupby(["instance", "variant"], as_index=False).first()
         rows = [_ranked(name, own, limit) for name, own in times.groupby("backend")]
         rows = sorted(rows, key=lambda row: row["mean 1 s"])
         table = pd.DataFrame([*rows, _ranked("virtual best", virtual, limit)])

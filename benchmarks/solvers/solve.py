@@ -11,7 +11,7 @@ from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.study.run import Run
-from forcopt.study.solver_benchmark import solver_benchmark
+from forcopt.study.solver_benchmark import base, ordered, solver_benchmark
 from forcopt.study.store import metadata
 
 
@@ -62,7 +62,7 @@ def solved_where_able(
     for name, file in files.items():
         for order in orders:
             known = metadata(file.replace(order=order))
-            called = f"{name}~{order}" if order else name
+            called = ordered(name, order)
             rows += [
                 Run(
                     called,
@@ -80,4 +80,4 @@ def solved_where_able(
                 for seed in seeds
             ]
     place = {name: at for at, name in enumerate(files)}
-    return sorted(rows, key=lambda row: place[row.instance.partition("~")[0]]), problems
+    return sorted(rows, key=lambda row: place[base(row)[0]]), problems

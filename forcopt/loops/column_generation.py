@@ -216,8 +216,7 @@ def column_generation(
     >>> found.solution.status, round(found.solution.objective, 6)
     (<Status.OPTIMAL: 'optimal'>, 452.25)
     """
-    deadline = Deadline(time_limit)
-    chosen = get_backend(backend)
+    deadline, chosen = Deadline(time_limit), get_backend(backend)
     options = SolveOptions(time_limit=time_limit, gap=gap)
     if model.objective is None:
         model.optimize(minimize(model.lift(0.0)))

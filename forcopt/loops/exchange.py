@@ -273,7 +273,7 @@ def read(path: str | Path) -> Model:
     >>> s.objective, s["milk"].item()
     (8.0, 2.0)
     """
-    model = Model(Path(str(path).removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")).stem)
+    model = Model((Path(path) if Path(path).suffix.lower() not in _PACKED else Path(Path(path).stem)).stem)
     _, objective, maximize = read_into(model, path)
     (model.maximize if maximize else model.minimize)(objective)
     return model
@@ -323,9 +323,10 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
-    if path.suffix in _PACKED:
-        with TemporaryDirectory() as folder, _PACKED[path.suffix](path) as packed:
-            plain = Path(folder) / path.stem
+    ending = path.suffix.lower()
+    if ending in _PACKED or ending != path.suffix:
+        with TemporaryDirectory() as folder, _PACKED.get(ending, open)(path, "rb") as packed:
+            plain = Path(folder) / (path.stem if ending in _PACKED else path.stem + ending)
             try:
                 plain.write_bytes(packed.read())
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:

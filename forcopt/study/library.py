@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 from pydantic import PrivateAttr, model_validator
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, ForcoptError, require, similar, unknown
+from forcopt.errors import DeclarationError, require, similar, unknown
 from forcopt.instance import Instance
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
@@ -90,12 +90,12 @@ class ModelFile(Problem):
     @property
     def _model_name(self) -> str:
         """The name of the file, as in `fo.read`."""
-        return re.sub(r"\.(gz|bz2|xz)$", "", Path(self.path).name).rpartition(".")[0]
+        return re.sub(r"(?i)\.(gz|bz2|xz)$", "", Path(self.path).name).rpartition(".")[0]
 
     @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
         """As in the file; ``min`` for one that cannot be read, which its run says."""
-        with suppress(ForcoptError):
+        with suppress(Exception):
             return "max" if _model(self.path, self.sha256, self.order)[3] else "min"
         return "min"
 
@@ -251,8 +251,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     from rich.progress import track
 
     require(form in ("mps", "lp"), "format", form, "be mps or lp")
-    folder = Path(folder)
-    chosen = find(names)
+    folder, chosen = Path(folder), find(names)
     folder.mkdir(parents=True, exist_ok=True)
     files, entries = [], []
     screen = Console(stderr=True)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forcopt.backends.registry import get_backend
 from forcopt.errors import DeclarationError, required
+from forcopt.loops.checks.second_opinion import AS_CLAIMED, SOLVED_AGAIN
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
 from forcopt.study.compare import compare
@@ -43,6 +45,15 @@ class Known:
     objective: float = float("nan")
 
 
+_KINDS = {
+    "=opt=": Status.OPTIMAL,
+    "=best=": Status.FEASIBLE,
+    "=inf=": Status.INFEASIBLE,
+    "=unbd=": Status.UNBOUNDED,
+}
+"""Of the lines of a ``.solu`` file."""
+
+
 def published(folder: str | Path) -> dict[str, Known]:
     """Read the published optima of the instances in a folder.
 
@@ -56,26 +67,27 @@ def published(folder: str | Path) -> dict[str, Known]:
     -------
     dict[str, Known]
         By the names of the files without their endings.
+
+    Raises
+    ------
+    DeclarationError
+        If an optimum or a best objective is no number.
     """
     found: dict[str, Known] = {}
-    kinds = {
-        "=opt=": Status.OPTIMAL,
-        "=best=": Status.FEASIBLE,
-        "=inf=": Status.INFEASIBLE,
-        "=unbd=": Status.UNBOUNDED,
-    }
     for path in sorted(Path(folder).rglob("*.solu")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            words = line.split()
-            if len(words) >= 2 and words[0] in kinds:
-                value = float(words[2]) if len(words) > 2 else float("nan")
-                found[words[1]] = Known(kinds[words[0]], value)
-    manifest = Path(folder) / MANIFEST
-    if manifest.is_file():
-        for entry in json.loads(manifest.read_text(encoding="utf-8")):
-            if entry["status"] in ("optimal", "infeasible", "unbounded", "feasible"):
-                value = float("nan") if entry["objective"] is None else float(entry["objective"])
-                found[_stem(Path(entry["file"]))] = Known(Status(entry["status"]), value)
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            kind, *rest = line.split(maxsplit=1) or [""]
+            if kind in _KINDS and rest:
+                name, *value = rest[0].rsplit(maxsplit=kind in ("=opt=", "=best="))
+                try:
+                    found[name] = Known(_KINDS[kind], *map(float, value))
+                except ValueError:
+                    raise DeclarationError(f"{path}: {line!r} must end in a number") from None
+    with suppress(OSError, ValueError, TypeError, LookupError):  # none, or another program's
+        for entry in json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8")):
+            if entry["status"] in map(str, _KINDS.values()):
+                values = [] if entry["objective"] is None else [float(entry["objective"])]
+                found[_stem(Path(entry["file"]))] = Known(Status(entry["status"]), *values)
     return found
 
 
@@ -97,14 +109,27 @@ class SolverBenchmark:
     known: Mapping[str, Known]
     time_limit: float
 
+    @cached_property
+    def _alike(self) -> Comparison:
+        """The runs of all orders of an instance under its name."""
+        return Comparison([replace(r, instance=base(r)[0], fingerprint="") for r in self.comparison.rows])
+
     def _wrong(self, row: Run) -> str:
-        return _contradiction(row, self.known.get(_base(row)[0]))
+        """Words against a claim: published values, or checks that led to another answer."""
+        fact, words = self.known.get(base(row)[0]), ""
+        if fact is not None and row.status in SETTLED:
+            told = Run(
+                row.instance, "published", "", fact.status, row.sense, True, fact.objective, violation=0
+            )
+            words = contradiction(row, told) or contradiction(told, row)
+        refuted = SOLVED_AGAIN in row.message and AS_CLAIMED not in row.message
+        return words or (f"{row.label}: {row.message.lstrip('; ')}" if refuted else "")
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """The claims that contradict published values, and pairs of claims that contradict each other."""
+        """Claims that published values or checks refute, and pairs of claims that contradict each other."""
         found = [f"{row.instance}: {words}" for row in self.comparison.rows if (words := self._wrong(row))]
-        return (*found, *self.comparison.disagreements)
+        return tuple(dict.fromkeys([*found, *self._alike.disagreements]))
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -112,20 +137,23 @@ class SolverBenchmark:
 
         Its columns: class (continuous, mixed, integer in all columns, or unknown), instance, backend,
         version, seed, order (of rows and columns), variant (of both), status, refused (the solver cannot take
-        the model),
-        solved (a settled status that no published value contradicts), wrong, seconds (by the solver's own
-        clock; of the call, if it has none; else of the whole run), build (reading the file, and writing the
-        model), the parts of `Run.parts`, wall, peak_memory, objective, bound, proved_by and message.
+        the model), solved (a settled status that is not wrong), wrong (a published value, a point of another
+        run or a check refutes the claim), seconds (by the solver's own clock; of the call, if it has none;
+        else of the whole run), build (reading the file, and writing the model), the parts of `Run.parts`,
+        wall, peak_memory, objective, bound, proved_by and message.
         """
         pd = required("pandas", "frame")
 
-        sizes = {_base(r)[0]: (r.integers, r.columns) for r in self.comparison.rows if r.columns is not None}
+        beside = {rows[0].instance: rows for rows in self._alike.instances}
+        sizes = {base(r)[0]: (r.integers, r.columns) for r in self.comparison.rows if r.columns is not None}
         rows = []
         for run in self.comparison.rows:
-            instance, order = _base(run)
+            instance, order = base(run)
             whole, columns = sizes.get(instance, (None, 0))
             kind = "integer" if whole == columns else "mixed" if whole else "continuous"
-            wrong, parts = bool(self._wrong(run)), dict(run.parts)
+            others = () if run.status is Status.UNBOUNDED else beside[instance]  # bounds may be wrong, too
+            refuted = any(contradiction(run, other) for other in others)
+            wrong, parts = refuted or bool(self._wrong(run)), dict(run.parts)
             clocks = (parts.get("solver", np.nan), parts.get("call", np.nan), run.seconds)
             row = {
                 "class": "unknown" if whole is None else kind,
@@ -229,15 +257,13 @@ def solver_benchmark(
         if missing:
             raise DeclarationError(f"there is no model {missing[0]!r}")
         chosen = {
-            f"{name}~{order}" if order else name: file.replace(order=order)
+            ordered(name, order): file.replace(order=order)
             for name, file in files.items()
             if not instances or name in instances
             for order in (range(orders) if isinstance(orders, int) else orders)
         }
-        rows: list[Run] = []
-        problems: dict[str, Any] = {}
-        for seed in range(seeds) if isinstance(seeds, int) else seeds:
-            part = compare(
+        parts = [
+            compare(
                 chosen,
                 [f"model@{name}" for name in backends],
                 seed=seed,
@@ -250,21 +276,31 @@ def solver_benchmark(
                 store=store,
                 certify=certify,
             )
-            rows += part.rows
-            problems |= part.problems
+            for seed in (range(seeds) if isinstance(seeds, int) else seeds)
+        ]
+        rows = [row for part in parts for row in part.rows]
+        problems = {key: problem for part in parts for key, problem in part.problems.items()}
         known = {} if isinstance(folder, Mapping) else published(folder)
         return SolverBenchmark(Comparison(rows, problems), known, time_limit)
 
 
-def _base(row: Run) -> tuple[str, int]:
+def ordered(name: str, order: int) -> str:
+    """The name of an instance whose rows and columns are in another order."""
+    return f"{name} (order {order})" if order else name
+
+
+def base(row: Run) -> tuple[str, int]:
     """The name of a run's instance in the folder, and the order of its rows and columns."""
-    name, _, order = row.instance.partition("~")
-    return name, int(order or 0)
+    name, _, order = row.instance.removesuffix(")").rpartition(" (order ")
+    return (name, int(order)) if name and order.isdecimal() else (row.instance, 0)
 
 
 def _in_folder(folder: Path) -> dict[str, ModelFile]:
+    files: dict[str, ModelFile] = {}
     every = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.name.lower().endswith(MODEL_SUFFIXES))
-    files = {_stem(p): ModelFile(path=str(p)) for p in every}
+    for path in every:
+        if (first := files.setdefault(_stem(path), ModelFile(path=str(path)))).path != str(path):
+            warnings.warn(f"{path} is left out: {first.path} has its name", stacklevel=3)
     if not files:
         raise DeclarationError(f"{folder} holds no file that ends in {', '.join(MODEL_SUFFIXES)}")
     return files
@@ -272,11 +308,3 @@ def _in_folder(folder: Path) -> dict[str, ModelFile]:
 
 def _stem(path: Path) -> str:
     return path.name[: -max(len(e) for e in MODEL_SUFFIXES if path.name.lower().endswith(e))]
-
-
-def _contradiction(row: Run, known: Known | None) -> str:
-    """Words for a claim that a published value refutes, or that refutes it; empty if there is none."""
-    if known is None or row.status not in SETTLED:
-        return ""
-    told = Run(row.instance, "published", "", known.status, row.sense, True, known.objective, violation=0.0)
-    return contradiction(row, told) or contradiction(told, row)

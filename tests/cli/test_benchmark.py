@@ -386,3 +386,15 @@ def test_a_solver_of_a_file_is_imported_by_the_processes_of_its_runs(files, tmp_
     again = shlex.split(told[1]["command"])
     rest = ["--only", "0,0", "--threads", "1", "--time-limit", "20", "--memory-limit", "4 GB", "--certify"]
     assert again == ["forcopt", *first, str(files), "plan", "--solvers", told[1]["backend"], *rest]
+
+
+def test_options_that_cannot_be_kept_are_refused_before_anything_runs(files, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("benchmarks.solvers.solve.solver_benchmark", lambda *a, **k: pytest.fail("it ran"))
+    for words in (["--seeds", "0"], ["--permutations", "x"], ["--threads", "-1"]):
+        with pytest.raises(SystemExit):
+            main([str(files), "--solvers", "highs", *words])
+        assert "it must be a whole number >= " in capsys.readouterr().err
+    with pytest.raises(fo.DeclarationError, match="a file; it must be a folder"):
+        main([str(files), "--solvers", "highs", "--out", str(files / "all.solu")])
+    with pytest.raises(fo.DeclarationError, match=r"no results\.json of an earlier benchmark"):
+        main([str(files), "--solvers", "highs", "--against", str(files / "all.solu")])

@@ -17,6 +17,7 @@ from benchmarks.instances import tiers
 from benchmarks.instances.tiers import features, spread
 from benchmarks.solvers.files import choose, read_list
 from benchmarks.solvers.pictures import profile
+from forcopt.study.solver_benchmark import published
 
 
 def conic(seed):
@@ -70,6 +71,12 @@ def test_integers_and_rotated_cones_of_a_file(tmp_path):
         ("VER\n9\n", "version 9"),
         ("VER\n2\n\nVAR\n3 2\nF 3\n", "cut off or no CBF"),
         ("NAME lp\nROWS\n", "cut off or no CBF"),
+        ("VER\n3\n\nVAR\n2 2\nF 1\nL+ 2\n", "the cones of VAR have 3 entries, not 2"),
+        ("VER\n3\n\nVAR\n1 1\nF 1\n\nCON\n2 1\nL+ 1\n", "the cones of CON have 1 entries, not 2"),
+        ("VER\n3\n\nVAR\n2 1\nEXP 2\n", "a cone EXP has 2 entries"),
+        ("VER\n3\n\nVAR\n1 1\nF 1\n\nINT\n1\n-1\n", "INT names the index -1"),
+        ("VER\n3\n\nVAR\n1 1\nF 1\n\nOBJACOORD\n1\n1 2.0\n", "OBJACOORD names the index 1"),
+        ("VER\n3\n\nOBJSENSE\nBEST\n\nVAR\n1 1\nF 1\n", "OBJSENSE is 'BEST'"),
     ],
 )
 def test_conic_files_that_are_refused(tmp_path, text, words):
@@ -85,6 +92,74 @@ def test_a_semidefinite_cone_is_not_written(tmp_path):
     m.maximize(x[0, 1])
     with pytest.raises(fo.UnsupportedError, match="semidefinite"):
         write_cbf(m, tmp_path / "a.cbf")
+
+
+def test_no_objective_and_no_family_is_lost_in_a_conic_file(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=1)
+    m.lexicographic([fo.minimize(x.sum()), fo.maximize(x[0])])
+    with pytest.raises(fo.UnsupportedError, match="2 objectives in order of priority"):
+        write_cbf(m, tmp_path / "a.cbf")
+    m.leximin(x)
+    with pytest.raises(fo.UnsupportedError, match="2 objectives in order of priority"):
+        write_cbf(m, tmp_path / "a.cbf")
+    m.minimize(fo.power(x[0], 3))
+    with pytest.raises(fo.UnsupportedError, match=r"convex_power.*able: .*clarabel"):
+        write_cbf(m, tmp_path / "a.cbf")
+    m.minimize(x.sum())
+    m.lazy(lambda values: [], name="cuts")
+    with pytest.raises(fo.UnsupportedError, match="lazy family 'cuts'"):
+        write_cbf(m, tmp_path / "a.cbf")
+
+
+def test_a_folder_of_a_stranger(tmp_path, capsys):
+    """Endings in capitals, names with blanks and tildes, twice the same name, foreign tables beside them."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    m.subject_to(2 * x[0] + 2 * x[1] <= 5, fo.norm(x) <= 9)
+    m.maximize(x.sum())
+    write_cbf(m, tmp_path / "CONE.CBF")
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    m.subject_to(2 * x[0] + 2 * x[1] <= 5)
+    m.maximize(x.sum())
+    (tmp_path / "below").mkdir()
+    for name, after in (
+        ("plan.mps", "PLAN~1.MPS"),
+        ("plan.lp.gz", "ä b.LP.GZ"),
+        ("PLAN.mps", "PLAN.mps"),
+        ("below/PLAN.mps", "below/PLAN.mps"),
+    ):
+        m.write(tmp_path / name)
+        (tmp_path / name).rename(tmp_path / after)
+    (tmp_path / "manifest.json").write_text('{"name": "another program\'s"}')
+    (tmp_path / "features.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "all.solu").write_text("=opt= ä b 2.5\n=opt= PLAN~1 2.5\n=unkn= PLAN\n")
+    out = tmp_path / "out"
+    words = ["--solvers", "highs", "--permutations", "2", "--out", str(out)]
+    assert main([str(tmp_path), "PLAN~1", "ä b", *words]) == 0
+    assert (
+        "1 files are left out, since another of the same name is taken: below/PLAN.mps"
+        in capsys.readouterr().err
+    )
+    told = json.loads((out / "results.json").read_text())["runs"]
+    assert {(row["instance"], row["order"]) for row in told} == {
+        (n, o) for n in ("PLAN~1", "ä b") for o in (0, 1)
+    }
+    assert all(row["solved"] and row["objective"] == pytest.approx(2.5) for row in told)
+    assert choose(tmp_path).kind("CONE") == "continuous" and set(choose(tmp_path).files) == {
+        "PLAN",
+        "PLAN~1",
+        "ä b",
+        "CONE",
+    }
+    assert fo.read(tmp_path / "ä b.LP.GZ").solve().objective == pytest.approx(2.5)
+    assert fo.read(tmp_path / "CONE.CBF").solve("clarabel").objective == pytest.approx(2.5)
+    with pytest.raises(fo.DeclarationError, match=r"PLAN~1\.MPS is no folder; write .* PLAN~1"):
+        main([str(tmp_path / "PLAN~1.MPS"), "--solvers", "highs"])
+    (tmp_path / "all.solu").write_text("=opt= PLAN 2,5\n")
+    with pytest.raises(fo.DeclarationError, match=r"all\.solu: '=opt= PLAN 2,5' must end in a number"):
+        published(tmp_path)
 
 
 def test_features_tell_symmetry_trivial_models_and_equals():
@@ -287,6 +362,69 @@ def test_a_profile_counts_shares_within_factors():
     assert profile(runs, 60.0) == {"a": [(1.0, 1.0)], "b": [(2.0, 0.5)]}
 
 
+@pytest.mark.parametrize(
+    ("family", "size", "solver"),
+    [
+        ("allocation-cones", (5,), "highs"),
+        ("allocation-real", (5,), "clarabel"),
+        ("cohort-nash", (12, 4), "clarabel"),
+        ("census-squares", ((3, 9),), "clarabel"),
+    ],
+)
+def test_models_with_cones_have_the_optima_of_their_problems(family, size, solver, tmp_path, monkeypatch):
+    make, method, _ = tiers.FAMILIES[family]
+    monkeypatch.setitem(tiers.FAMILIES, family, (make, method, (size,)))
+    problem, model, unit = tiers.model_of(family, "seconds", 2)
+    found, _, trivial = features(model, conic=True)
+    assert found["cones"] >= 1 and not trivial and tuple(found) == tiers.FEATURES
+    write_cbf(model, tmp_path / "a.cbf")
+    own = problem.solve(tiers.OWN[family])
+    assert own.status is fo.Status.OPTIMAL and problem.method(tiers.OWN[family]).exact
+    s = fo.read(tmp_path / "a.cbf").solve(solver)
+    assert s.objective * unit == pytest.approx(own.objective, rel=1e-5, abs=1e-6)
+
+
+def test_a_fifth_of_a_tier_has_cones(tmp_path, monkeypatch):
+    small = {"ranking": (12, 4), "cohort-whole": (10, 4), "allocation-real": (4,), "cohort-nash": (12, 4)}
+    chosen = {name: (*tiers.FAMILIES[name][:2], (size,)) for name, size in small.items()}
+    monkeypatch.setattr(tiers, "FAMILIES", chosen)
+    monkeypatch.setattr(tiers, "CONIC", ("allocation-real", "cohort-nash"))
+    monkeypatch.setattr(tiers, "SEEDS", 3)
+    names = tiers.write("seconds", tmp_path, 5)
+    conic = [name for name in names if name.rpartition("-")[0] in tiers.CONIC]
+    assert len(names) == 5 and len(conic) == 1
+    for name in names:
+        assert (tmp_path / f"{name}.cbf").exists() and (tmp_path / f"{name}.mps.gz").exists() == (
+            name not in conic
+        )
+    taken = choose(tmp_path)
+    assert set(taken.files) == set(names) and [n for n in names if taken.conic(n)] == conic
+
+
+@pytest.mark.parametrize("tier", ["seconds", "minutes"])
+def test_the_committed_tiers_have_60_instances_of_which_12_have_cones(tier):
+    head, *rows = tiers._committed("features.csv", tier).read_text().splitlines()
+    assert head == f"name,{','.join(tiers.FEATURES)}" and len(rows) == tiers.COUNT == 60
+    cones = {row.split(",")[0]: float(row.split(",")[-1]) for row in rows}
+    assert sum(count > 0 for count in cones.values()) == 12
+    assert all((count > 0) == (name.rpartition("-")[0] in tiers.CONIC) for name, count in cones.items())
+
+
+def test_what_separates_two_solvers():
+    def told(**runs):
+        return {"runs": {name: {"proved": p, "seconds": t} for name, (p, t) in runs.items()}}
+
+    known = {
+        "one proves": told(highs=(True, 1.0), scip=(False, 5.0)),
+        "neither": told(highs=(False, 5.0), scip=(False, 5.0)),
+        "alike": told(highs=(True, 1.0), scip=(True, 1.9)),
+        "twice": told(highs=(True, 1.0), scip=(True, 2.1)),
+        "clocks": told(highs=(True, 0.01), scip=(True, 0.09)),
+        "others": told(clarabel=(True, 1.0), scs=(False, 2.0)),
+    }
+    assert tiers.discrimination(known) == [("highs", "scip", 5, 2), ("clarabel", "scs", 1, 1)]
+
+
 def test_a_tier_is_solved_by_solvers_and_by_own_methods_and_goes_on(tmp_path, monkeypatch):
     make, method, _ = tiers.FAMILIES["ranking"]
     monkeypatch.setitem(tiers.FAMILIES, "ranking", (make, method, ((12, 4),)))
@@ -302,6 +440,28 @@ def test_a_tier_is_solved_by_solvers_and_by_own_methods_and_goes_on(tmp_path, mo
     monkeypatch.setattr(tiers, "_attempt", lambda f, way, *more: asked.append(way) or known["runs"]["highs"])
     tiers.solve("seconds", tmp_path, 20.0)
     assert asked == ["scip"]
+
+
+def test_a_method_that_refuses_an_instance_ends_no_run(tmp_path, monkeypatch):
+    make, method, _ = tiers.FAMILIES["cohort-whole"]
+    monkeypatch.setitem(tiers.FAMILIES, "cohort-whole", (make, method, ((10, 3),)))
+    monkeypatch.setitem(tiers.OWN, "cohort-whole", "column-generation")  # for lotteries alone
+    tiers.model_of("cohort-whole", "seconds", 1)[1].write(tmp_path / "cohort-whole-1.mps.gz")
+    tiers.solve("seconds", tmp_path, 10.0)
+    known = json.loads((tmp_path / "known.json").read_text())["cohort-whole-1"]
+    assert known["runs"]["column-generation"]["status"] == "failed"
+    assert known["proof"] == "agreed: highs, scip"
+    lines = (tmp_path / "discrimination.csv").read_text().splitlines()
+    assert lines[0] == "solver,other,instances,separated,share" and lines[1].startswith("highs,scip,1,")
+
+
+def test_a_first_order_method_settles_no_optimum():
+    def run(objective, bound, proved):
+        return {"objective": objective, "bound": bound, "proved": proved}
+
+    runs = {"clarabel": run(3.0, 3.0, True), "scs": run(2.999, 2.999, True)}
+    assert tiers._judged(runs, False)["proof"] == "claimed by clarabel alone"
+    assert tiers._judged(runs | {"neyman": run(3.0, 3.0, True)}, False)["proof"] == "agreed: clarabel, neyman"
 
 
 def test_what_runs_prove_together():

@@ -12,7 +12,7 @@ from benchmarks.solvers import kinds
 from benchmarks.solvers.files import Chosen, choose
 from benchmarks.solvers.kinds import of_file
 from benchmarks.solvers.report import Report
-from benchmarks.solvers.rules import classes, integral, integrals, targets, with_integrals
+from benchmarks.solvers.rules import classes, integral, integrals, ranking, targets, with_integrals
 from forcopt.clock import Improvement
 from forcopt.status import Status
 from forcopt.study.comparison import Comparison
@@ -135,7 +135,7 @@ def test_integrals_count_the_end_of_a_run_and_runs_without_a_point():
         run("a", "scip", Status.LIMIT, bound=5.0),
         run("b", "highs", Status.FEASIBLE, 30.0, bound=15.0),
         run(
-            "b~1",
+            "b (order 1)",
             "scip",
             Status.FEASIBLE,
             15.0,
@@ -156,7 +156,7 @@ def test_integrals_count_the_end_of_a_run_and_runs_without_a_point():
 
 
 def test_targets_are_published_values_or_the_best_of_all_runs():
-    rows = [run("a", "highs", objective=2.0), run("a~1", "scip", objective=1.0)]
+    rows = [run("a", "highs", objective=2.0), run("a (order 1)", "scip", objective=1.0)]
     rows += [run("b", "highs", objective=2.0), run("c", "highs", Status.INFEASIBLE)]
     rows += [run("a", "osqp", objective=0.0, violation=1.0)]
     frame = report(*rows).result.frame
@@ -195,6 +195,66 @@ def test_what_changed_since_older_results(tmp_path):
     assert not report(*slower).against(tmp_path / "results.json")[1]
     told, worse = report(run("d", "highs", objective=1.0)).against(tmp_path / "results.json")
     assert "no run is also in" in told and not worse
+
+
+def test_another_answer_than_before_is_worse(tmp_path):
+    old = [
+        run("a", "highs", objective=1.0),
+        run("b", "highs", objective=2.0),
+        run("b", "scip", objective=2.0),
+    ]
+    report(*old).write(tmp_path)
+    new = [run("a", "highs", objective=1.5), run("b", "highs", Status.INFEASIBLE)]
+    told, worse = report(*new).against(tmp_path / "results.json")
+    assert worse and "worse: 2 runs" in told and "dropped solvers: scip" in told
+    assert "a (0,0): 1.0 -> 1.5: one of the two is wrong" in told
+    assert "b (0,0): optimal -> infeasible; 2.0 -> nan: one of the two is wrong" in told
+    near = [replace(row, objective=row.objective + 1e-5) for row in old]
+    assert not report(*near).against(tmp_path / "results.json")[1]
+    for text in ("[]", "no JSON", '{"runs": [{"a": 1}], "time_limit": 3}'):
+        (tmp_path / "other.json").write_text(text)
+        with pytest.raises(ValueError, match=r"other\.json is no results\.json of an earlier benchmark"):
+            report(*old).against(tmp_path / "other.json")
+    with pytest.raises(ValueError, match=r"none\.json is no results\.json"):
+        report(*old).against(tmp_path / "none.json")
+
+
+def test_what_the_checks_refute_is_not_credited_to_the_solver():
+    lie = "none; but a point satisfies all rows; solved again by scip: Optimal"
+    doubt = (
+        "Optimal; but its point violates a row by 2e-06; solved again by scip, with the same answer: Optimal"
+    )
+    rows = [run("a", "highs", objective=1.0, message=lie), run("a", "scip", objective=1.0, message=doubt)]
+    made = report(*rows)
+    assert made.result.frame[["solved", "wrong"]].to_numpy().tolist() == [[False, True], [True, False]]
+    assert made.result.wrong == (f"a: model@highs: {lie}",)
+    assert made.ranking.set_index("backend").loc["highs", "solved"] == 0
+    assert made.runs["primal integral"].isna().all() or made.runs["primal integral"][0] == 1.0
+
+
+def test_a_point_of_another_order_makes_a_claim_wrong():
+    rows = [
+        run("a", "highs", objective=2.0, bound=2.0, fingerprint="x"),
+        run("a (order 1)", "scip", objective=1.0, bound=1.0, fingerprint="y"),
+    ]
+    result = report(*rows).result
+    assert result.frame["wrong"].tolist() == [True, False] and len(result.wrong) == 1
+    late = run("a", "highs", Status.FEASIBLE, objective=3.0, bound=2.0)
+    assert report(late, rows[1]).result.frame["wrong"].tolist() == [True, False]
+
+
+def test_logs_of_names_that_differ_in_signs_are_kept_apart(tmp_path):
+    rows = [run(name, "highs", objective=1.0, log=name) for name in ("a b", "a-b", "a#b", "a%b")]
+    report(*rows).write(tmp_path)
+    assert sorted(path.read_text() for path in (tmp_path / "logs").iterdir()) == ["a b", "a#b", "a%b", "a-b"]
+
+
+def test_the_virtual_best_takes_the_one_that_solved_it_at_the_limit():
+    frame = report(
+        run("a", "scip", Status.LIMIT, seconds=5.0), run("a", "highs", objective=1.0, seconds=7.0)
+    ).runs
+    for runs in (frame, frame[::-1]):
+        assert ranking(runs, 5.0).set_index("backend").loc["virtual best", "solved"] == 1
 
 
 def test_a_regression_ends_with_an_error(folder, tmp_path, capsys):

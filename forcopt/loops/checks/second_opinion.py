@@ -18,6 +18,9 @@ from forcopt.status import Status
 _OTHERS, _INTEGER_OTHERS = ("highs", "glop", "clarabel"), ("highs", "gscip")
 """Solvers that are asked, in this order."""
 
+SOLVED_AGAIN, AS_CLAIMED = "; solved again ", ", with the same answer"
+"""In the message of an answer; without the second text the solver's own claim was another one."""
+
 
 def second_opinion(
     program: Program, claim: Claim, reason: str, examine: Callable[[Program, Claim], Claim | None]
@@ -54,7 +57,10 @@ def second_opinion(
             words += f"; {how}: {error}"
             continue
         if confirmed is not None:
-            message = f"{words}; solved again {how}: {confirmed.result.message}"
+            values = result.objective, confirmed.result.objective
+            alike = result.status is confirmed.status and np.isclose(*values, 1e-6, 1e-6, equal_nan=True)
+            how += AS_CLAIMED if alike else ""
+            message = f"{words}{SOLVED_AGAIN}{how}: {confirmed.result.message}"
             return claim.answered(replace(confirmed.result, message=message))
         words += f"; {how}: {found.message}"
     if deadline.passed and result.x is not None:  # a point without a proof

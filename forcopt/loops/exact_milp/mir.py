@@ -195,8 +195,7 @@ class Separator:
         return float((row.low - a @ self.x[np.fromiter(row.coefficients, dtype=np.int64)]) / np.sqrt(a @ a))
 
     def _without(self, part: _Combination, j: int, i: int) -> _Combination:
-        weight = -part.sum[j] / self.system.rows[i].coefficients[j]
-        total = part.sum.copy()
+        weight, total = -part.sum[j] / self.system.rows[i].coefficients[j], part.sum.copy()
         total[self.indices[i]] += weight * self.values[i]
         return part.removing(j, i, weight, total)
 
@@ -232,8 +231,7 @@ class Separator:
         """The combination in distances from the nearer bounds; None if a column has none."""
         used = np.fromiter(part.weights, dtype=np.int64)
         weight = np.fromiter(part.weights.values(), dtype=float)
-        right = float(weight @ self.end[used])
-        open_at = ~self.equal[used]
+        right, open_at = float(weight @ self.end[used]), ~self.equal[used]
         rows, weight = used[open_at], weight[open_at]
         columns = np.flatnonzero(np.abs(part.sum) > _TINY)
         a, x = part.sum[columns], self.x[columns]

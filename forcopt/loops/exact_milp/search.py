@@ -129,8 +129,7 @@ class Search:
         Stopped
             If the time is over or a better point was found.
         """
-        system = self.system
-        closed = self._presolve()
+        system, closed = self.system, self._presolve()
         if closed is not None:
             return closed
         self.relaxation = Relaxation(system)
