@@ -11,8 +11,7 @@ from districting_oracle import all_plans
 from forcopt.clock import Deadline
 from forcopt.data import delaunay, grid
 from forcopt.models import CountyClustering, Districting
-from forcopt.models.districting import Plan, Share, SplitLimit
-from forcopt.models.districting.clustering_bound import ClusteringBound
+from forcopt.models.districting import ClusteringBound, NoSuchDistrict, Plan, Share, SplitLimit
 from forcopt.models.districting.screen import districts_meeting, least_splits
 
 
@@ -214,6 +213,12 @@ def test_proofs_of_clusterings_and_shares_are_kept_in_files(tmp_path):
         again = type(s.proof).read(tmp_path / "proof.json")
         assert again == s.proof and again.check(p).how == s.proof.check(p).how
     assert again.check(none).feasible is False
+    with pytest.raises(ValueError, match=r"share is Share\(.*; it must be the problem's"):
+        again.check(none.replace(side_constraints=()))
+    less = Share(attribute="black", total="vap", at_least=0.25)
+    named = nx.relabel_nodes(graph, "abcdefghi".__getitem__)
+    check = NoSuchDistrict(less).check(Districting(named, 3, tolerance=0, side_constraints=[less]))
+    assert check.feasible is None and check.how.startswith("a district of ['a', 'b', 'd'] meets Share")
     (tmp_path / "proof.json").write_text('{"price": [1], "sigma": 1, "unit": 1.5, "labels": [0]}')
     with pytest.raises(ValueError, match=r"unit is 1.5; Input should be a valid integer"):
         ClusteringBound.read(tmp_path / "proof.json")
