@@ -119,7 +119,7 @@ def sets_above(
     list of int
         Each set grows from its first vertex in order of falling prices.
     """
-    (low, high), people = window, graph.weights.tolist()
+    low, high, people = window[0], max(window[1], 1), graph.weights.tolist()  # a factor, so not 0
     net = [p * high - sigma * w for p, w in zip(price, people, strict=True)]
     left = nx.DiGraph()
     left.add_nodes_from(graph)

@@ -199,6 +199,16 @@ def test_a_limit_on_splits_below_the_bound_is_infeasible():
     assert within.solve("local-search", seed=1, restarts=1).evaluation.feasible
 
 
+def test_a_share_where_nobody_lives():
+    """Sets were weighed by the upper bound, here 0, so none met a share."""
+    graph = grid(1, 4, population=[0] * 4)
+    for v in graph:
+        graph.nodes[v].update(black=1, vap=2)
+    share = Share(attribute="black", total="vap", at_least=0.5)
+    p = Districting(graph, 2, tolerance=0, side_constraints=[share])
+    assert p.solve().objective == 1 and NoSuchDistrict(share).check(p).feasible is None
+
+
 def test_proofs_of_clusterings_and_shares_are_kept_in_files(tmp_path):
     counties = CountyClustering(grid(1, 3, population=[15, 5, 10]), districts=3, bounds=(10, 10))
     graph = grid(3, 3)
