@@ -3,7 +3,7 @@
 from forcopt.models.districting import cluster_search, formulations, portfolio
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.clustering import CountyClustering
-from forcopt.models.districting.clustering_bound import ClusteringBound
+from forcopt.models.districting.clustering_bound import ClusteringBound, NoSuchDistrict
 from forcopt.models.districting.counts import PlanCounts
 from forcopt.models.districting.elections import election_scores
 from forcopt.models.districting.ensemble import Ensemble
@@ -30,6 +30,7 @@ __all__ = [
     "Ensemble",
     "Fixed",
     "MustLink",
+    "NoSuchDistrict",
     "Plan",
     "PlanCounts",
     "ReCom",

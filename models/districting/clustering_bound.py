@@ -119,7 +119,7 @@ def sets_above(
     list of int
         Each set grows from its first vertex in order of falling prices.
     """
-    (low, high), people = window, graph.weights.tolist()
+    low, high, people = window[0], max(window[1], 1), graph.weights.tolist()  # a factor, so not 0
     net = [p * high - sigma * w for p, w in zip(price, people, strict=True)]
     left = nx.DiGraph()
     left.add_nodes_from(graph)
@@ -184,13 +184,19 @@ class NoSuchDistrict(Kept):
         -------
         Certificate
             That there is no plan, if there is no such set.
+
+        Raises
+        ------
+        DeclarationError
+            If the problem lacks the constraint.
         """
+        require(self.constraint in problem.side_constraints, "share", self.constraint, "be the problem's")
         row, feasible = self.constraint.row(problem), None
         try:
             graph, prices, window = problem.arrays, row.weights.tolist(), problem.population_bounds
             found = next(sets_above(graph, prices, 0, row.low - 1, window, Deadline(time_limit)), None)
-            how = f"a district of {found} meets {self.constraint!r}"
-            if found is None and self.constraint in problem.side_constraints:
+            how = f"a district of {[problem.nodes[v] for v in found or ()]} meets {self.constraint!r}"
+            if found is None:
                 feasible, how = False, "all connected sets that could meet the share were listed, in integers"
         except TimeoutError as stop:
             how = str(stop)

@@ -9,6 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.models.districting.tolerances import LESS
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
@@ -76,7 +77,7 @@ def election_scores(problem: Districting, labels: Array, elections: Elections) -
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DeclarationError(f"elections: {name!r} is {pair!r}; it must be two node attributes")
         first, second = (np.bincount(labels, problem.amounts(attribute), k) for attribute in pair)
-        total, won = first + second, first > second
+        total, won = first + second, first - second > LESS * (first + second)
         with np.errstate(divide="ignore", invalid="ignore"):
             share, count = first / total, np.array([(~won).sum(), won.sum()])
             means = np.array([share[~won].sum(), share[won].sum()]) / count
@@ -86,7 +87,7 @@ def election_scores(problem: Districting, labels: Array, elections: Elections) -
             "seats": won @ seats,
             "efficiency_gap": gap,
             "mean_median": np.median(share) - share.mean(),
-            "partisan_bias": (share > share.mean()).mean() - 0.5 if total.all() else np.nan,
+            "partisan_bias": (share > share.mean() + LESS).mean() - 0.5 if total.all() else np.nan,
             "declination": 2 / np.pi * (lost_angle - won_angle),
         }
         scores |= {f"share_{i}": value for i, value in enumerate(np.sort(share), 1)}

@@ -256,8 +256,13 @@ class Plan:
         Raises
         ------
         DeclarationError
-            If a row has fewer than two entries, a node is unknown, missing, in two districts or in none (an
-            empty entry, or the Census Bureau's ``ZZ``), or the file has more districts than the problem.
+            If a row has fewer than two entries or no district, a node is unknown, missing, in two districts
+            or in none, or the file has more districts than the problem.
+
+        Notes
+        -----
+        A row with the Census Bureau's ``ZZ`` or ``ZZZ``, as of blocks of water, assigns no district. Another
+        row of its node must.
 
         Examples
         --------
@@ -281,13 +286,12 @@ class Plan:
                 continue
             if len(row) < 2:
                 raise DeclarationError(f"{path}: row {number} has {len(row)} entries; it must have two")
-            where = f"row {number}"
-            block, district = row[0] if row[0] in names else row[0].strip(), row[1].strip()
-            node = block if prefix is None else block[:prefix]
-            if number == 1 and (node not in names or tuple(row[:2]) == _HEADING):
-                header = where, node, district
+            block = row[0] if row[0] in names else row[0].strip()
+            pair = f"row {number}", block[:prefix], row[1].strip()
+            if number == 1 and (pair[1] not in names or tuple(row[:2]) == _HEADING):
+                header = pair
             else:
-                pairs.append((where, node, district))
+                pairs.append(pair)
         if header is not None and header[2] in {district for *_, district in pairs}:
             pairs.insert(0, header)  # no header, but a block that the graph lacks
         return _plan_of(problem, pairs, path)
@@ -703,21 +707,18 @@ def only_plan(problem: Districting) -> Outcome | None:
 
 def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: str | Path) -> Plan:
     """The plan of places in a file, each with its node and its district."""
-    names: dict[str, Any] = {}
-    for node in problem.nodes:
-        if str(node) in names:
-            raise DeclarationError(f"two nodes have the name {str(node)!r}; a file cannot distinguish them")
-        names[str(node)] = node
+    names = Counter(map(str, problem.nodes))
+    twice, count = names.most_common(1)[0]
+    if count > 1:
+        raise DeclarationError(f"two nodes have the name {twice!r}; a file cannot distinguish them")
     found: dict[str, str] = {}
     for where, node, district in pairs:
         if node not in names:
             hint = nearest_hint(node, names)
             raise DeclarationError(f"{path}: {where} assigns {node!r}, which the graph lacks{hint}")
+        require(district.strip(), f"{path}: {where}: district of {node}", district, "be one, or ZZ for none")
         if not district.strip("zZ "):
-            raise DeclarationError(
-                f"{path}: {where} gives node {node!r} the district {district!r}, which stands for none; "
-                "give it a district, or drop the row if the node's other blocks have one"
-            )
+            continue
         if (old := found.setdefault(node, district)) != district:
             raise DeclarationError(f"{path}: {where} splits node {node!r} between {old!r} and {district!r}")
     numbers = {name: i for i, name in enumerate(dict.fromkeys(found.values()))}
@@ -730,5 +731,5 @@ def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: 
         )
     missing = next((name for name in names if name not in found), None)
     if missing is not None:
-        raise DeclarationError(f"{path} does not assign the node {missing!r}")
+        raise DeclarationError(f"{path} does not assign the node {missing!r} to a district")
     return Plan.from_labels(problem, [numbers[found[str(node)]] for node in problem.nodes])

@@ -259,7 +259,7 @@ def portfolio(
     free = not (problem.all_rules or problem.unequal_seats)
     if problem.districts == 2 and free and finish is column_generation and _planar(problem):
         return run.ended(run.by(finish))
-    shares = [isinstance(item, Share) for item in problem.side_constraints] == [True]
+    shares = [isinstance(item, Share) for item in problem.side_constraints] == [True] and not problem.rules
     divided = shares and problem.objective == "cut" and not problem.unequal_seats and problem.districts > 1
     if divided and (outcome := _by_share(run)) is not None:
         return run.ended(outcome)
@@ -280,7 +280,8 @@ def portfolio(
             run.plan = run.by(large_neighbourhood, share, start=run.plan).decision
     if finish is None or run.trace.over:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
-        return run.ended(Outcome(run.plan, float("-inf"), status, message=run.trace.end))
+        message = "no exact method takes this objective with a rule on the plan"
+        return run.ended(Outcome(run.plan, float("-inf"), status, message=message))
     return run.ended(run.by(finish, start=run.plan))
 
 

@@ -73,7 +73,12 @@ _FINEST = 10**9
 def _read_graph(value: Any) -> nx.Graph[Any]:
     if isinstance(value, Mapping):
         value = graph_from_dict(value)
-    if hasattr(value, "to_networkx_graph"):  # GerryChain's graph, since version 1.0
+    if getattr(value, "is_rx_graph", bool)():  # GerryChain's, since version 1.0, whose own way loses islands
+        given, name, value = value, value.original_nx_node_id_for_internal_node_id, nx.Graph()
+        value.add_nodes_from((name(v), given.node_data(v)) for v in given.nodes)
+        ends = ((given.get_edge_from_edge_id(e), given.edge_data(e)) for e in sorted(given.edge_indices))
+        value.add_edges_from((name(u), name(v), data) for (u, v), data in ends)
+    elif hasattr(value, "to_networkx_graph"):
         value = value.to_networkx_graph()
     if not isinstance(value, nx.Graph):
         kind = f"{type(value).__module__}.{type(value).__name__}"
@@ -250,10 +255,8 @@ class Districting(OfParts):
         _ = self.arrays
         if self.objective == "inertia":
             _ = self.inertia
-        if self.objective == "splits":
-            _ = self.units(self.county)
-        if self.objective == "least-change":
-            _ = self.units(self.enacted)
+        if self.objective in ("splits", "least-change"):
+            _ = self.units(self.county if self.objective == "splits" else self.enacted)
         for leaf in () if self.goal is None else measures(self.goal.function):
             check_measure(self, leaf.name, leaf.of)
         fixed: dict[Any, int] = {}

@@ -256,7 +256,6 @@ def _divide(graph, state, merged, count, pair):  # type: ignore[no-untyped-def]
 def _walk(graph, state, merged, steps):  # type: ignore[no-untyped-def]
     """Make up to a number of steps; give how many were made before no pair could be divided."""
     for step in range(steps):
-        divided = False
         for _ in range(_PAIRS):
             if state.cuts[0] == 0:
                 return step
@@ -273,9 +272,8 @@ def _walk(graph, state, merged, steps):  # type: ignore[no-untyped-def]
                     break
             if top >= 0:
                 _divide(graph, state, merged, count, (top, *pair))
-                divided = True
                 break
-        if not divided:
+        else:
             return step
     return steps
 
@@ -427,10 +425,8 @@ def started(
     problem: Districting, start: Plan | None, rng: np.random.Generator, time_limit: float | None = None
 ) -> Plan | None:
     """Give a plan to start a chain from: the given one, which must be feasible, or a local search's."""
-    plan = feasible_start(problem, start)
-    if plan is None:
-        plan = local_search(problem, restarts=4, seed=rng, time_limit=time_limit).decision
-    return plan
+    given = feasible_start(problem, start)
+    return given or local_search(problem, restarts=4, seed=rng, time_limit=time_limit).decision
 
 
 @Districting.algorithm(

@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 
 from forcopt.errors import DeclarationError, require
-from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.side_constraints import Share
+from forcopt.models.districting.districts import SUMS
+from forcopt.models.districting.problem import Districting, measures
 
 
 def bin_packing(values: Sequence[int], bins: int, capacity: int | None = None) -> Districting:
@@ -95,7 +95,8 @@ def unit_weights(problem: Districting) -> Districting:
     Raises
     ------
     DeclarationError
-        If a node has no people, a district may have fewer than two, or `Share` weighs other attributes.
+        If a node has no people, a district may have fewer than two, or a rule or the objective adds up nodes
+        or other attributes than the population.
 
     References
     ----------
@@ -114,8 +115,9 @@ def unit_weights(problem: Districting) -> Districting:
             f"the least population is {people.min()} and the least of a district {problem.windows.min()}; "
             "unit weights need at least 1 and at least 2"
         )
-    if any(isinstance(item, Share) for item in problem.side_constraints):
-        raise DeclarationError("side_constraints: Share counts other attributes, which no leaf divides")
+    sums = (rule.function for rule in (*problem.all_rules, problem.goal) if rule is not None)
+    if any(leaf.name in SUMS and leaf.of != problem.population for f in sums for leaf in measures(f)):
+        raise DeclarationError("a rule or the objective counts nodes or attributes, which no leaf divides")
     graph = problem.graph.copy()
     for node, size in zip(problem.nodes, people.tolist(), strict=True):
         graph.nodes[node][problem.population] = 1

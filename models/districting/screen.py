@@ -62,8 +62,8 @@ def districts_meeting(
     surplus as long as the surpluses above 0 within reach could make up for those below 0.
     """
     g, (low, high), row = problem.arrays, problem.population_bounds, share.row(problem)
-    n, (first, ends, _) = g.size, g.links
-    if int(np.abs(row.weights).sum() + abs(row.low)) * max(high, 1) >= 2**62:
+    n, (first, ends, _), high = g.size, g.links, max(high, 1)  # it is a factor, so not 0 where nobody lives
+    if int(np.abs(row.weights).sum() + abs(row.low)) * high >= 2**62:
         return np.zeros((0, n), np.bool_), False
     order = np.argsort(-row.weights, kind="stable")
     rank = np.argsort(order)
@@ -112,7 +112,7 @@ def completable(problem: Districting, share: Share, deadline: Deadline) -> tuple
         people = np.bincount(labels, np.where(some, 0, g.weights).ravel())
         of = np.zeros(len(people), np.int64)
         of[labels] = np.arange(some.size) // n
-        least, most = np.ceil(people / high), people // low if low else np.full(len(people), k)
+        least, most = np.ceil(people / max(high, 1)), people // low if low else np.full(len(people), k)
         fits = (np.bincount(of, least > most) == 0) & (g.size - some.sum(axis=1) >= k - 1)
         kept.append(some[fits & (np.bincount(of, least) < k) & (np.bincount(of, most) >= k - 1)])
     found = np.concatenate(kept)

@@ -67,9 +67,16 @@ def test_unit_weights_need_districts_of_two_people():
         unit_weights(Districting(graph, 2, bounds=(1, 5)))
     with pytest.raises(DeclarationError, match="at least 1"):
         unit_weights(Districting(grid(1, 2, [0, 4]), 1, bounds=(2, 5)))
-    share = Share("population", "population", 0.5, 1)
-    with pytest.raises(DeclarationError, match="Share"):
-        unit_weights(Districting(grid(1, 2, [2, 2]), 1, bounds=(2, 5), side_constraints=(share,)))
+    graph = grid(1, 3, [2, 2, 2])
+    for v in graph:
+        graph.nodes[v]["black"] = 1
+    free = Districting(graph, 1, bounds=(2, 6))
+    d, share = free.parts().districts, Share(attribute="black", total="population", at_least=0.5)
+    shared = free.replace(side_constraints=(share,))
+    for p in (shared, free.subject_to(d.nodes <= 3), free.minimize(d.nodes.sum())):
+        with pytest.raises(DeclarationError, match="a rule or the objective counts nodes or attributes"):
+            unit_weights(p)
+    assert len(unit_weights(free.subject_to(d.population <= 6)).nodes) == 6
 
 
 def test_the_hardness_proof_in_full_ends_with_unit_weights():

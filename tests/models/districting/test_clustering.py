@@ -11,8 +11,7 @@ from districting_oracle import all_plans
 from forcopt.clock import Deadline
 from forcopt.data import delaunay, grid
 from forcopt.models import CountyClustering, Districting
-from forcopt.models.districting import Plan, Share, SplitLimit
-from forcopt.models.districting.clustering_bound import ClusteringBound
+from forcopt.models.districting import ClusteringBound, NoSuchDistrict, Plan, Share, SplitLimit
 from forcopt.models.districting.screen import districts_meeting, least_splits
 
 
@@ -200,6 +199,16 @@ def test_a_limit_on_splits_below_the_bound_is_infeasible():
     assert within.solve("local-search", seed=1, restarts=1).evaluation.feasible
 
 
+def test_a_share_where_nobody_lives():
+    """Sets were weighed by the upper bound, here 0, so none met a share."""
+    graph = grid(1, 4, population=[0] * 4)
+    for v in graph:
+        graph.nodes[v].update(black=1, vap=2)
+    share = Share(attribute="black", total="vap", at_least=0.5)
+    p = Districting(graph, 2, tolerance=0, side_constraints=[share])
+    assert p.solve().objective == 1 and NoSuchDistrict(share).check(p).feasible is None
+
+
 def test_proofs_of_clusterings_and_shares_are_kept_in_files(tmp_path):
     counties = CountyClustering(grid(1, 3, population=[15, 5, 10]), districts=3, bounds=(10, 10))
     graph = grid(3, 3)
@@ -214,6 +223,12 @@ def test_proofs_of_clusterings_and_shares_are_kept_in_files(tmp_path):
         again = type(s.proof).read(tmp_path / "proof.json")
         assert again == s.proof and again.check(p).how == s.proof.check(p).how
     assert again.check(none).feasible is False
+    with pytest.raises(ValueError, match=r"share is Share\(.*; it must be the problem's"):
+        again.check(none.replace(side_constraints=()))
+    less = Share(attribute="black", total="vap", at_least=0.25)
+    named = nx.relabel_nodes(graph, "abcdefghi".__getitem__)
+    check = NoSuchDistrict(less).check(Districting(named, 3, tolerance=0, side_constraints=[less]))
+    assert check.feasible is None and check.how.startswith("a district of ['a', 'b', 'd'] meets Share")
     (tmp_path / "proof.json").write_text('{"price": [1], "sigma": 1, "unit": 1.5, "labels": [0]}')
     with pytest.raises(ValueError, match=r"unit is 1.5; Input should be a valid integer"):
         ClusteringBound.read(tmp_path / "proof.json")

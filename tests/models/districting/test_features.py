@@ -480,6 +480,16 @@ def test_scores_of_an_ensemble_are_those_of_gerrychain():
         assert {name: row[name] for name in plan.scores()} == drawn.problem.evaluate(plan).metrics
 
 
+def test_ties_of_elections_are_no_matter_of_rounding():
+    """The mean of three floats 0.7 is below 0.7; 0.1 + 0.2 is above 0.3."""
+    even = path([1] * 3, dem=[7, 14, 7], rep=[3, 6, 3])
+    found = Plan.of(Districting(even, 3, tolerance=0), [[0], [1], [2]]).scores({"e": ("dem", "rep")})
+    assert found["e partisan_bias"] == -0.5
+    tied = path([1] * 3, dem=[0.1, 0.2, 0], rep=[0, 0, 0.3])
+    found = Plan.of(Districting(tied, 1, tolerance=0), [[0, 1, 2]]).scores({"e": ("dem", "rep")})
+    assert (found["e seats"], found["e efficiency_gap"]) == (0, pytest.approx(-0.5))
+
+
 def test_split_counties_pieces_and_traversals_by_enumeration():
     p = _voters(5)
     for plan in [*p.ensemble("recom", size=20, seed=1).plans, Plan.of(p, [range(24)])]:

@@ -11,7 +11,7 @@ from forcopt.data import grid
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, GroupRates
 from forcopt.models import Districting
-from forcopt.models.districting import Fixed
+from forcopt.models.districting import Fixed, Share
 
 
 def town(seed, rows=2, columns=4, districts=3):
@@ -173,3 +173,28 @@ def test_refusals_of_rules_say_why():
         p.subject_to(first.total("a") + 1 <= second.total("a"))
     with pytest.raises(DeclarationError, match="must be below 3"):
         plan.district(3)
+
+
+def test_a_share_beside_rules():
+    """The search by districts that meet the share divided what they leave by the rules of the whole plan."""
+    g = grid(1, 4)
+    for v, black in enumerate([4, 0, 0, 7]):
+        g.nodes[v].update(vap=10, black=black)
+    share = Share(attribute="black", total="vap", at_least=0.7)
+    p = Districting(g, 2, bounds=(1, 3), side_constraints=[share])
+    d = p.parts().districts
+    for rule in (d.nodes.sum() >= 4, d.cut_edges.sum() >= 2, d.total("black").sum() >= 11):
+        s = p.subject_to(rule).solve()
+        assert (s.status, s.objective) == ("optimal", 1)
+    assert p.subject_to(d.total("black") <= 4).solve().status == "infeasible"
+
+
+def test_scores_with_a_rule_on_the_plan_are_searched_and_not_proved():
+    g = grid(1, 4)
+    for v in g:
+        g.nodes[v].update(area=1.0, boundary_perim=3.0, a=v)
+    nx.set_edge_attributes(g, 1.0, "shared_perim")
+    p = Districting(g, 2, tolerance=0, objective="schwartzberg")
+    a = p.parts().districts.total("a")
+    s = p.subject_to(fo.maximum(a, axis=0) - fo.minimum(a, axis=0) <= 1).solve()
+    assert s.status == "limit" and "no exact method takes this objective" in s.reason
