@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Never
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
 
 import numpy as np
 
-from forcopt.clock import interrupted, stop_on_interrupt, watches_interrupts
+from forcopt.clock import OnImprovement, interrupted, stop_on_interrupt, watches_interrupts
 from forcopt.errors import DeclarationError, Guarded, check_known, counterpart, unexpected
 from forcopt.language import editing
 from forcopt.language import objective as objectives
@@ -51,10 +49,19 @@ def _is_several(condition: Any) -> bool:
     return isinstance(condition, Iterable) and not isinstance(condition, str | Expression | np.ndarray)
 
 
-@cache
-def _options(function: Callable[..., Any]) -> list[str]:
-    """The names of the options after the model and the backend."""
-    return list(signature(function).parameters)[2:]
+class SolveKeywords(TypedDict, total=False):
+    """The options of `Model.solve` after the backend, as `forcopt.loops.solve.solve_model` takes them."""
+
+    time_limit: float | None
+    gap: float | None
+    seed: int | np.random.Generator | None
+    rng: int | np.random.Generator | None
+    threads: int | None
+    log: bool
+    start: Mapping[Variable, Any] | None
+    on_improvement: OnImprovement | None
+    mccormick: int
+    options: Mapping[str, Any] | None
 
 
 _COUNTERPARTS = {
@@ -641,7 +648,7 @@ class Model(Guarded, Structure):
         *,
         memory_limit: float | str | None = None,
         certify: bool = False,
-        **options: Any,
+        **options: Unpack[SolveKeywords],
     ) -> ModelSolution:
         """Solve on a backend; see `forcopt.loops.solve.solve_model` for the options.
 
@@ -656,7 +663,7 @@ class Model(Guarded, Structure):
             other solvers have no such limit.
         certify : bool, default False
             Prove the answer in exact arithmetic, too, for at most 60 s; `s.certificate` has what is proved.
-        options : Any
+        **options : SolveKeywords
             ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
 
         Raises
@@ -669,9 +676,8 @@ class Model(Guarded, Structure):
         """
         from forcopt.loops.solve import solve_model
 
-        known = _options(solve_model) if options else []
         for option in options:
-            check_known("option", option, [*known, "memory_limit", "certify"])
+            check_known("option", option, [*SolveKeywords.__annotations__, "memory_limit", "certify"])
         outer = watches_interrupts()
         with memory_limited(memory_limit), stop_on_interrupt():
             found = solve_model(self, backend, **options)

@@ -1,11 +1,14 @@
 import copy
 import re
 from html.parser import HTMLParser
+from typing import get_type_hints
 
 import numpy as np
 import pytest
 
 import forcopt as fo
+from forcopt.language.model import SolveKeywords
+from forcopt.loops.solve import solve_model
 
 INF = float("inf")
 
@@ -197,6 +200,14 @@ def test_lazy_families_keep_products():
     assert m.needed_relations() == []
     m.lazy(lambda value: [])
     assert [r.kind for r in m.needed_relations()] == ["product"]
+
+
+def test_the_types_of_options_are_those_of_a_solve():
+    """Editors complete `Model.solve` by a TypedDict, which must not differ from what takes the options."""
+    takes = get_type_hints(solve_model)
+    for hidden in ("model", "backend", "return"):
+        del takes[hidden]
+    assert get_type_hints(SolveKeywords) == takes
 
 
 def test_unknown_backends_and_options():
