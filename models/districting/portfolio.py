@@ -280,8 +280,8 @@ def portfolio(
             run.plan = run.by(large_neighbourhood, share, start=run.plan).decision
     if finish is None or run.trace.over:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
-        message = "no exact method takes this objective with a rule on the plan"
-        return run.ended(Outcome(run.plan, float("-inf"), status, message=message))
+        why = run.trace.end if run.trace.over else "no exact method takes a score with a rule on the plan"
+        return run.ended(Outcome(run.plan, float("-inf"), status, message=why))
     return run.ended(run.by(finish, start=run.plan))
 
 
