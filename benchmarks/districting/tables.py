@@ -189,7 +189,7 @@ def recom(rows: Rows, folder: Path) -> str:
 def ensembles(rows: Rows, folder: Path) -> str:
     lines = [[r[k] for k in r if k not in ("date", "load")] for r in rows]
     long = read(folder / "scored.csv")
-    told = "Steps a CPU second: the median of three chains, and the slowest and fastest.\n\n"
+    told = "Steps a CPU second: the median of three chains, the slowest and the fastest.\n\n"
     told += table([k for k in rows[0] if k not in ("date", "load")], lines)
     return told + "\n" + table(list(long[0]), (r.values() for r in long))
 
@@ -285,6 +285,10 @@ def headline(folder: Path) -> list[Row]:
         whole = f"set-partitioning {total(every, 'set-partitioning s'):.1f} s, "
         whole += f"sphere-cut {total(every, 'sphere-cut cpu s'):.0f} CPU s"
         rows.append(row(f"France, all {len(every)} instances at 20, 10 and 5 %", whole))
+    for r in read(folder / "ensembles.csv"):
+        if r["instance"] == "Arkansas, block groups":
+            what = f"ReCom on {r['instance']}, {r['tree']} trees: steps a CPU second"
+            rows.append(row(what, r["steps a CPU s"], f"GerryChain: {r['GerryChain']}", r["ratio"]))
     states = {(r["graph"], r["method"]): r for r in read(folder / "us.csv")}
     for names, level, method in (
         (("ME", "NM", "ID", "WV"), "county", "portfolio"),
