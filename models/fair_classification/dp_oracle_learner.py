@@ -214,7 +214,8 @@ def plan(
     _, ends = rate_rows(problem.constraint, groups)
     assert budget.floor is not None
     s = sensitivity(problem.constraint, groups, budget.floor)
-    capacity = _capacity(problem)
+    # ln of the number of classifiers that differ on the records; infinite for a heuristic oracle
+    capacity = inf if isinstance(problem.oracle, RegressionOracle) else log(len(problem.oracle.all()))
     size, numbers = len(ends), len(groups) * len(problem.constraint.rates)
 
     def planned(t: int, epsilon: float) -> PrivatePlan:
@@ -233,13 +234,6 @@ def plan(
         likely = [planned(t, _roughly(budget, 2 * t)) for t in grid]
         rounds = min(likely, key=lambda p: p.gap if capacity < inf else p.auditor).rounds
     return planned(rounds, budget.split(2 * rounds))
-
-
-def _capacity(problem: FairClassification) -> float:
-    """ln of the number of classifiers that differ on the records; infinite for a heuristic oracle."""
-    if isinstance(problem.oracle, RegressionOracle):
-        return inf
-    return log(len(problem.oracle.all()))
 
 
 def _mean_noise(scale: float, s: Sensitivity, rounds: int, log_chance: float) -> float:
