@@ -374,13 +374,13 @@ class Pyomo(Backend):
         """Whether Pyomo and the solver are there."""
         if not find_spec("pyomo"):
             return "the package pyomo is missing"
-        import pyomo.environ as pyo
-
         if self.traits.program:
             found: Any = shutil.which(self.traits.program)
         elif self.traits.package:
             found = find_spec(self.traits.package)
         else:
+            import pyomo.environ as pyo
+
             found = pyo.SolverFactory(self.solver).available(exception_flag=False)
         lacking = f"executable {self.traits.program}" if self.traits.program else f"solver {self.solver}"
         return None if found else f"the {lacking} is not found"
