@@ -126,15 +126,11 @@ def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, run: _Run
         try:
             while not future.done() and not run.monitor.stop:
                 wait([future], timeout=0.05)
-            while not future.done():
-                solver.stop_search()
-                wait([future], timeout=0.05)
-            return future.result()
-        except KeyboardInterrupt:
+        finally:
             while not future.done():  # the search may not have begun yet
                 solver.stop_search()
                 wait([future], timeout=0.05)
-            raise
+        return future.result()
 
 
 def _without_continuous(program: Program) -> tuple[Program, list[tuple[int, Rows]]]:

@@ -151,7 +151,9 @@ class HighsSession(Session):
         elif program.is_staged:  # later stages build on the rounding of earlier ones
             for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
                 self.highs.setOptionValue(name, STAGED)
-        if not program.is_integer and _is_dense(program):
+        # Presolve of a large dense program would take longer than it spares.
+        size, dense = program.rows.data.size, _DENSE * program.rows.count * program.columns
+        if not program.is_integer and size >= _LARGE and size >= dense:
             self.highs.setOptionValue("presolve", "off")
         pass_program(self.highs, program)
         # New costs and new columns leave the last basis feasible; the primal simplex goes on from there, and
@@ -277,12 +279,6 @@ def _gives_the_start(highs: highspy.Highs, program: Program) -> bool:
         return False
     given, told = program.stages[0].value(_numbers(highs.getSolution().col_value)), highs.getObjectiveValue()
     return bool(abs(given - told) > LOST * max(1.0, abs(told)))
-
-
-def _is_dense(program: Program) -> bool:
-    """Whether presolve would take longer than it spares."""
-    size = program.rows.data.size
-    return size >= _LARGE and size >= _DENSE * program.rows.count * program.columns
 
 
 def _moved(*pairs: tuple[Array, Array]) -> Array:

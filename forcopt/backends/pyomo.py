@@ -379,7 +379,9 @@ class Pyomo(Backend):
         elif self.traits.package:
             found = find_spec(self.traits.package)
         else:
-            found = _available(self.solver)
+            import pyomo.environ as pyo
+
+            found = pyo.SolverFactory(self.solver).available(exception_flag=False)
         lacking = f"executable {self.traits.program}" if self.traits.program else f"solver {self.solver}"
         return None if found else f"the {lacking} is not found"
 
@@ -436,12 +438,6 @@ def _require_known(solver: str) -> None:
     known = [name for name in pyo.SolverFactory if not name.startswith("_")]
     if solver not in known and shutil.which(solver) is None:
         raise unknown("solver of Pyomo", solver, known)
-
-
-def _available(solver: str) -> bool:
-    import pyomo.environ as pyo
-
-    return bool(pyo.SolverFactory(solver).available(exception_flag=False))
 
 
 for _name in ("glpk", "cbc", "ipopt"):

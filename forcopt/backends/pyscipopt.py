@@ -45,7 +45,10 @@ class ScipSession(Session):
     def solve(self, options: SolveOptions) -> RawResult:
         """Run SCIP and read its answer."""
         monitor = SolveMonitor(self.program, options)
-        log = _empty_file()
+        # A folder for a temporary file takes longer to remove than SCIP takes for a small program.
+        handle, name = tempfile.mkstemp()
+        os.close(handle)
+        log = Path(name)
         try:
             run = _Run(self.program, options, monitor)
             try:
@@ -65,13 +68,6 @@ class ScipSession(Session):
         for cuts in run.cuts:  # SCIP's claims rest on these cuts of the oracles
             self.add_rows(cuts)
         return run.read()
-
-
-def _empty_file() -> Path:
-    """A temporary file: a folder for it takes longer to remove than SCIP takes for a small program."""
-    handle, name = tempfile.mkstemp()
-    os.close(handle)
-    return Path(name)
 
 
 class _Run:

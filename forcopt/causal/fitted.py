@@ -154,9 +154,13 @@ class FittedCausalModel:
         values, _ = self.model.read(frame, self.levels)
         target = self._baseline(baseline, len(frame))
         found = self._propagate(values, target, kept, len(frame))
-        outcome = self.model.outcome
-        scores = self._script(values, found, target, len(frame)) if as_printed else found[outcome]
-        mediators = {m: found[m] for m in self.model.mediators}
+        outcome, n = self.model.outcome, len(frame)
+        scores, mediators = found[outcome], {m: found[m] for m in self.model.mediators}
+        if as_printed:
+            none = {m: np.zeros(n) for m in mediators}
+            own = self.predict(outcome, {**values, **none}, n)
+            new = self.predict(outcome, {**found, **none, **target}, n)
+            scores = np.asarray(new - own + (self.predict(outcome, {**found, **target}, n) - new))
         return Counterfactual(scores, scores - values[outcome], mediators, dict(baseline))
 
     def transform(
@@ -323,15 +327,6 @@ class FittedCausalModel:
                 slope(w, v) * found[w] for w in self.model.equations if w in found and v in self._parents(w)
             )
         return found
-
-    def _script(
-        self, values: Mapping[str, Array], found: Mapping[str, Array], target: Mapping[str, Array], n: int
-    ) -> Array:
-        y = self.model.outcome
-        none = {m: np.zeros(n) for m in self.model.mediators}
-        own = self.predict(y, {**values, **none}, n)
-        new = self.predict(y, {**found, **none, **target}, n)
-        return np.asarray(new - own + (self.predict(y, {**found, **target}, n) - new))
 
     def _cells(self, baseline: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         for a in self.model.knots:

@@ -169,9 +169,9 @@ def _compile(
         for product in draft.products:
             real[product.result_columns] = False
     program = _fill(draft, taken, squares, objective, drafts, () if only is not None else tuple(model.lazies))
-    stuck = (
-        real & (~only_in_rows(program) | _priced(draft, program)) if capabilities.only_integer else real[:0]
-    )
+    # The columns that have a cost, or may have one for some values of the parameters.
+    priced = _with_factors(draft, np.logical_or.reduce([stage.cost != 0 for stage in program.stages]))
+    stuck = real & (~only_in_rows(program) | priced) if capabilities.only_integer else real[:0]
     if stuck.any():
         missing = [f"the continuous variable {draft.name_of(int(np.argmax(stuck)))}"]
         raise UnsupportedError(_refusal(model, missing, backend, others() if others else {}))
@@ -180,13 +180,12 @@ def _compile(
     return program, draft.products, _scaled_squares(draft, squares)
 
 
-def _priced(draft: BridgeContext, program: Program) -> Array:
-    """The columns that have a cost, or may have one for some values of the parameters."""
-    priced: Array = np.logical_or.reduce([stage.cost != 0 for stage in program.stages])
+def _with_factors(draft: BridgeContext, marked: Array) -> Array:
+    """Mark also the columns of the factors of products whose results are marked."""
     for product in reversed(draft.products):  # an outer product comes after those that its factor reads
-        if priced[product.result_columns].any():
-            mark(product.factor.terms, priced)
-    return priced
+        if marked[product.result_columns].any():
+            mark(product.factor.terms, marked)
+    return marked
 
 
 def _scaled_squares(draft: BridgeContext, squares: Sequence[AtomRelation]) -> list[AtomRelation]:
@@ -274,9 +273,7 @@ def _objective_squares(draft: BridgeContext, stages: Sequence[Stage]) -> list[At
             *(e for r in draft.relations for e in r.operands),
         ]:
             mark(expression.terms, elsewhere)
-        for product in reversed(draft.products):  # its factor's results occur where its own do
-            if elsewhere[product.result_columns].any():
-                mark(product.factor.terms, elsewhere)
+        _with_factors(draft, elsewhere)
     return [s for s in squares if not elsewhere[s.result_columns].any()]
 
 

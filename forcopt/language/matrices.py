@@ -147,10 +147,6 @@ def _eigenvalues(x: Array) -> Array:
     return np.where(known, np.linalg.eigvalsh(matrices), np.nan)
 
 
-def _lambda_max_value(x: Array, _: None) -> Any:
-    return _eigenvalues(x)[..., -1]
-
-
 def _nuclear_norm_value(x: Array, shape: tuple[int, int]) -> Any:
     known = np.isfinite(x).all(axis=-1, keepdims=True)
     matrices = np.where(known, x, 0.0).reshape(*x.shape[:-1], *shape)
@@ -161,7 +157,7 @@ def _log_det_value(x: Array, _: None) -> Any:
     return np.log(np.maximum(_eigenvalues(x), 0.0)).sum(axis=-1)
 
 
-LAMBDA_MAX = Atom("lambda_max", 1, (0,), _lambda_max_value, reduces=True)
+LAMBDA_MAX = Atom("lambda_max", 1, (0,), lambda x, _: _eigenvalues(x)[..., -1], reduces=True)
 NUCLEAR_NORM = Atom("nuclear_norm", 1, (0,), _nuclear_norm_value, reduces=True, nonnegative=True)
 LOG_DET = Atom("log_det", -1, (0,), _log_det_value, reduces=True)
 

@@ -341,8 +341,10 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
         raise DeclarationError(f"{path}: the repository's benchmarks.cbf.read_cbf reads conic files")
     if path.suffix == ".lp":
         _refuse_repeated_costs(path)
-    else:
-        _refuse_section_names(path)
+    elif found := _SECTION_COLUMN.search(path.read_text(errors="replace")):
+        raise DeclarationError(
+            f"{path}: HiGHS's reader takes the column {found[1]} for the section of this name; rename it"
+        )
     source = silent_highs()
     warned = _with_warnings(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
     lp = source.getLp()
@@ -507,16 +509,10 @@ def _columns_without_entry(path: Path, source: highspy.Highs) -> list[tuple[str,
 
 
 _SECTION_COLUMN = re.compile(rf"^[ \t]+({_MPS_SECTION})[ \t]+\S+[ \t]+\S", re.I | re.M)
-"""An entry of a column with a section's name: three words, not at the beginning of the line."""
+"""An entry of a column with a section's name: three words, not at the beginning of the line.
 
-
-def _refuse_section_names(path: Path) -> None:
-    """HiGHS's reader of MPS files silently takes the entries of some columns for the head of a section."""
-    found = _SECTION_COLUMN.search(path.read_text(errors="replace"))
-    if found is not None:
-        raise DeclarationError(
-            f"{path}: HiGHS's reader takes the column {found[1]} for the section of this name; rename it"
-        )
+HiGHS's reader of MPS files silently takes such entries for the head of a section.
+"""
 
 
 _MPS_NUMBER = re.compile(

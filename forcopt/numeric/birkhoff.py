@@ -149,12 +149,6 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
     return MatchingLottery(total / total.sum(), np.array(columns))
 
 
-def _falling(row: Array) -> list[int]:
-    """The places of positive entries, the largest first."""
-    order: list[int] = np.argsort(-row, kind="stable")[: int((row > 0).sum())].tolist()
-    return order
-
-
 class _Matching:
     """A matching in the support of a matrix that covers the tight rows (side 0) and columns (side 1)."""
 
@@ -162,7 +156,10 @@ class _Matching:
         self.tight = tight
         self.mate = [np.full(size, -1) for size in matrix.shape]
         # Large entries first: terms get larger, so that there are fewer.
-        self.near = [[dict.fromkeys(_falling(row)) for row in m] for m in (matrix, matrix.T)]
+        self.near: list[list[dict[int, None]]] = [
+            [dict.fromkeys(np.argsort(-row, kind="stable")[: (row > 0).sum()].tolist()) for row in m]
+            for m in (matrix, matrix.T)
+        ]
 
     def remove(self, row: int, column: int) -> None:
         """Take a matched entry out of the support."""

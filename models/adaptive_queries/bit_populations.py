@@ -156,9 +156,7 @@ def _random(rng: np.random.Generator, records: int) -> Array:
 
 def _packed(flags: Array) -> Array:
     """Bools, one for each record, in words."""
-    padded = np.zeros(-(-len(flags) // 64) * 64, dtype=bool)
-    padded[: len(flags)] = flags
-    return np.packbits(padded, bitorder="little").view(np.uint64)
+    return np.packbits(np.pad(flags, (0, -len(flags) % 64)), bitorder="little").view(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -341,10 +341,6 @@ def _outcome(problem: AccuracyPlan, plan: Plan) -> Outcome:
     return Outcome(plan, status=Status.APPROXIMATE, message="; ".join(remarks))
 
 
-def _infeasible(problem: AccuracyPlan) -> Outcome:
-    return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
-
-
 @AccuracyPlan.algorithm("search", cites="Du and Dwork (2022), Theorems 10, 12, 14 and 17")
 def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
     """The best c and d by formula, and a search over the other parameters.
@@ -353,7 +349,7 @@ def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome
     beta and the scale are free. A grid and Nelder and Mead's method from its best points: no bound is proved.
     """
     if problem.room <= 0:
-        return _infeasible(problem)
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     deadline = Deadline(time_limit)
     model = problem.data_model
     if isinstance(model, NaiveComposition):

@@ -96,7 +96,10 @@ def _write(problem: AdaptiveRobustClassification, model: Model, norm: Norm, all_
     model.subject_to(sides >= asked - APART - big * lost, name=name("margin"))
     if exact:
         model.subject_to(sides <= balls - STRICT + big * (1 - lost), name=name("really_lost"))
-    for i, j in _overlapping(problem):
+    zero, one = (np.flatnonzero(problem.labels == label) for label in (0, 1))
+    overlapping = meeting_pairs(problem.features, problem.balls, zero, one, problem.norm)
+    assert overlapping is not None
+    for i, j in zip(*overlapping, strict=True):  # no halfspace keeps both
         model.subject_to(lost[i] + lost[j] >= 1, name=name("lose_one"))
 
     def decision(result: ModelSolution) -> Halfspace:
@@ -140,14 +143,6 @@ def _reach(problem: AdaptiveRobustClassification, X: Array, asked: Array) -> Arr
     y = problem.labels
     reach = [(length(X[y == k] - x, problem.norm) - asked[y == k]).max() for x, k in zip(X, y, strict=True)]
     return np.asarray(np.maximum(reach, asked.max()))
-
-
-def _overlapping(problem: AdaptiveRobustClassification) -> list[tuple[int, int]]:
-    """Pairs of points of different labels whose balls meet: no halfspace keeps both."""
-    zero, one = (np.flatnonzero(problem.labels == label) for label in (0, 1))
-    found = meeting_pairs(problem.features, problem.balls, zero, one, problem.norm)
-    assert found is not None
-    return np.stack(found, axis=1).tolist()  # type: ignore[no-any-return]
 
 
 @AdaptiveRobustClassification.algorithm(

@@ -250,8 +250,10 @@ def _write(problem: RobustnessRadius, model: Model, norm: Norm) -> Handles:
     for k, (matrix, shift) in enumerate(zip(net.weights[:-1], net.biases[:-1], strict=True)):
         before = values @ matrix + shift
         least, largest = _interval(matrix, shift, bottom, top)
-        if k == 0:
-            least, largest = _first_layer(problem, matrix, shift, most, least, largest)
+        if k == 0 and problem.norm == "l2" and not math.isinf(most):
+            # In the ball, the first sums move by at most the length of their weights.
+            center, spread = x @ matrix + shift, np.linalg.norm(matrix, axis=0) * most * (1 + SUMS)
+            least, largest = np.maximum(least, center - spread), np.minimum(largest, center + spread)
         open_units = np.flatnonzero((least < 0) & (largest > 0))
         bottom, top = np.maximum(least, 0), np.maximum(largest, 0)
         after = model.variable(name(f"unit{k}"), len(shift), lower=bottom, upper=top)
@@ -300,16 +302,6 @@ def _interval(matrix: Array, shift: Array, bottom: Array, top: Array) -> tuple[A
     least, largest = bottom @ plus + top @ minus + shift, top @ plus + bottom @ minus + shift
     room = SUMS * (1 + np.abs(least) + np.abs(largest))
     return least - room, largest + room
-
-
-def _first_layer(
-    problem: RobustnessRadius, matrix: Array, shift: Array, most: float, least: Array, largest: Array
-) -> tuple[Array, Array]:
-    """In the Euclidean ball, the first sums move by at most the length of their weights."""
-    if problem.norm != "l2" or math.isinf(most):
-        return least, largest
-    center, spread = problem.point @ matrix + shift, np.linalg.norm(matrix, axis=0) * most * (1 + SUMS)
-    return np.maximum(least, center - spread), np.minimum(largest, center + spread)
 
 
 def _confirmed(problem: RobustnessRadius, moved: Array) -> Array:

@@ -156,7 +156,11 @@ def measure(
     asked = UnitCounts(leaves, order, tree, rows, places) if leaves else None
     mechanisms = _mechanisms(asked, each, family)
     if asked is None:
-        _check_study(rng, ledger)
+        if not rng.simulated or ledger is not None:
+            raise DeclarationError(
+                "counts are a Hierarchy, which is for a study with a seed, without a ledger; a release takes "
+                "a query: measure(table.group_by(leaf).count(), epsilon, tree=tree, ledger=ledger)"
+            )
         laws = [family(scale=2 / b if rho is None else b**-0.5) for b in each]
     else:
         laws = [mechanism.noise for mechanism in mechanisms]
@@ -189,14 +193,6 @@ def _mechanisms(asked: UnitCounts | None, each: list[float], family: type[privac
     within = privacy.ZCDP if family is privacy.DiscreteGaussian else privacy.PureDP
     parts = asked.parts if asked else ()
     return tuple(family.calibrated(within(b)).mechanism(p, 1) for b, p in zip(each, parts, strict=False))
-
-
-def _check_study(rng: privacy.Randomness, ledger: Any) -> None:
-    if not rng.simulated or ledger is not None:
-        raise DeclarationError(
-            "counts are a Hierarchy, which is for a study with a seed, without a ledger; a release takes a "
-            "query: measure(table.group_by(leaf).count(), epsilon, tree=tree, ledger=ledger)"
-        )
 
 
 def _leaves(counts: Any, tree: Hierarchy | None) -> tuple[Total | None, Array, Hierarchy]:

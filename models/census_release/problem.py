@@ -443,32 +443,25 @@ class ConsistentRelease(Problem):
         same squares on each level, so that the objective of an optimal release is the bound on their sum.
         """
         from forcopt.models.census_release.common import demand_formulation
-        from forcopt.models.census_release.formulations import level_qp
+        from forcopt.models.census_release.formulations import BeyondWindowError, level_qp
 
         demand_formulation(self, method.name)
         if (none := Outcome.infeasible(self.infeasibility_reason())) is not None:
             return self._from_outcome(method, none, common.get("backend") or "", deadline)
         if method.name == "qp" and self.order == "top-down":
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)
-        if method.name in ("network-lp", "milp") and "reach" not in own:
-            s = self._widening(method, own, common, deadline)
-        else:
-            s = super()._solve_model(method, own, common, deadline)
+        widens = method.name in ("network-lp", "milp") and "reach" not in own
+        while True:  # wider windows until every count lies in its own
+            try:
+                s = super()._solve_model(method, own, dict(common), deadline)
+                break
+            except BeyondWindowError as error:
+                if not widens:
+                    raise
+                own = {**own, "reach": tuple(error.reach)}
         if self.order == "top-down" and s.status is Status.OPTIMAL:
             s = replace(s, bound=s.objective, trace=[])
         return s
-
-    def _widening(
-        self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
-    ) -> Solution:
-        """As `Problem._solve_model`, with wider windows until every count lies in its own."""
-        from forcopt.models.census_release.formulations import BeyondWindowError
-
-        while True:
-            try:
-                return super()._solve_model(method, own, dict(common), deadline)
-            except BeyondWindowError as error:
-                own = {**own, "reach": tuple(error.reach)}
 
     # -- judging ---------------------------------------------------------------------------------------------
 

@@ -214,7 +214,8 @@ def plan(
     _, ends = rate_rows(problem.constraint, groups)
     assert budget.floor is not None
     s = sensitivity(problem.constraint, groups, budget.floor)
-    capacity = _capacity(problem)
+    # ln of the number of classifiers that differ on the records; infinite for a heuristic oracle
+    capacity = inf if isinstance(problem.oracle, RegressionOracle) else log(len(problem.oracle.all()))
     size, numbers = len(ends), len(groups) * len(problem.constraint.rates)
 
     def planned(t: int, epsilon: float) -> PrivatePlan:
@@ -233,13 +234,6 @@ def plan(
         likely = [planned(t, _roughly(budget, 2 * t)) for t in grid]
         rounds = min(likely, key=lambda p: p.gap if capacity < inf else p.auditor).rounds
     return planned(rounds, budget.split(2 * rounds))
-
-
-def _capacity(problem: FairClassification) -> float:
-    """ln of the number of classifiers that differ on the records; infinite for a heuristic oracle."""
-    if isinstance(problem.oracle, RegressionOracle):
-        return inf
-    return log(len(problem.oracle.all()))
 
 
 def _mean_noise(scale: float, s: Sensitivity, rounds: int, log_chance: float) -> float:
@@ -355,9 +349,18 @@ def dp_oracle_learner(
         plays[found] = plays.get(found, 0) + 1
         auditor.learn(rows @ noise._send(_rates(problem, found), rng) - ends)
     decision = problem.policy(np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound)
-    message = _message(privacy, planned, beta, rounds, deadline.end, rng, louder)
-    gap = planned.gap if rounds == planned.rounds and not louder else np.inf
-    facts = (decision, None, Status.APPROXIMATE, rounds, message)
+    private, gap = f"({privacy.epsilon:g}, {privacy.delta:g})-differentially private in the groups", np.inf
+    if rng.simulated:
+        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
+    if rounds < planned.rounds:
+        promise = f"{deadline.end} after {rounds} of {planned.rounds} rounds: no bound"
+    elif louder:
+        promise = "the mechanism adds more noise than was planned: no bound"
+    else:
+        gap = planned.gap
+        promise = f"with probability {1 - beta:g} the error is at most {gap:.4g} above the optimum"
+        promise += f" and no inequality exceeded by more than {planned.excess:.4g}"
+    facts = (decision, None, Status.APPROXIMATE, rounds, f"{private}; {promise}")
     return Outcome(*facts, private=True, profile=profile, guarantee=gap)
 
 
@@ -421,23 +424,3 @@ def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: 
             f"{planned.bound:g}; they need more records, a larger epsilon or floor, fewer hypotheses or "
             "another bound, or set allow_vacuous=True"
         )
-
-
-def _message(
-    privacy: PrivacyBudget,
-    planned: PrivatePlan,
-    beta: float,
-    rounds: int,
-    end: str,
-    rng: Randomness,
-    louder: bool,
-) -> str:
-    private = f"({privacy.epsilon:g}, {privacy.delta:g})-differentially private in the groups"
-    if rng.simulated:
-        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
-    if rounds < planned.rounds:
-        return f"{private}; {end} after {rounds} of {planned.rounds} rounds: no bound"
-    if louder:
-        return f"{private}; the mechanism adds more noise than was planned: no bound"
-    promise = f"with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum"
-    return f"{private}; {promise} and no inequality exceeded by more than {planned.excess:.4g}"

@@ -295,15 +295,12 @@ class FairPostprocessing(Postprocessing):
         probabilities : Any
             Of predicting 1 given prediction and group, shape ``(2, K)``; numbers or an expression.
         """
-        seen = probabilities if self.channel is None else probabilities @ self._transition
+        seen = probabilities
+        if self.channel is not None:
+            seen = probabilities @ self.channel.transition(len(self.groups))
         positives = (self.by_group * seen[:, :, None]).sum(axis=0)
         counted = self.channel is None and self.privacy is None
         return GroupRates(positives, self.by_group.sum(axis=0), self.groups, counted=counted)
-
-    @property
-    def _transition(self) -> Array:
-        assert self.channel is not None
-        return self.channel.transition(len(self.groups))
 
     def error(self, probabilities: Any) -> Any:
         """The error rate, or the mean cost, after post-processing; a scalar.

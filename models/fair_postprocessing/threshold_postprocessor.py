@@ -179,8 +179,9 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 *records, classes=names, weights=given.weights, costs=self._costs(given)
             )
         else:
+            low, high, place = levels(score, ROUNDING)  # scores that differ by rounding become equal
             problem = ScorePostprocessing(
-                scores=_levelled(score),
+                scores=(low / 2 + high / 2)[place],
                 labels=given.labels,
                 groups=groups,
                 constraint=given.constraint,
@@ -266,9 +267,3 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         """The accuracy of drawn predictions; groups as in `fit`."""
         drawn = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, drawn, sample_weight=sample_weight))
-
-
-def _levelled(scores: Array) -> Array:
-    """The scores, where those that differ by rounding are equal."""
-    low, high, place = levels(scores, ROUNDING)
-    return np.asarray((low / 2 + high / 2)[place])

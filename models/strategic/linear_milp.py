@@ -260,8 +260,11 @@ def milp(
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     best = _Best(problem, trace)
-    for simple in _simple_classifiers(problem):
-        best.offer(simple)
+    weights, end = problem.truth
+    shifted = end + float((weights / problem.costs).max())  # out of the reach of gaming
+    nobody = float(problem.scaled()[0].sum(axis=1).max(initial=0.0)) + 2.0  # rejects everyone
+    for simple in ((weights, end), (weights, shifted), (problem.costs, nobody)):
+        best.offer(LinearClassifier(*simple, problem.feature_names))
     if best.proved() or trace.over:
         return best.outcome("no true positive is left to win" if best.proved() else "")
     restricted = Model("restricted")
@@ -337,16 +340,6 @@ class _Best:
             message = message or self.trace.end
         bound = max(self.bound, self.value)
         return Outcome(self.classifier, bound, status, iterations, message, self.trace.steps)
-
-
-def _simple_classifiers(problem: StrategicLinearClassifier) -> list[LinearClassifier]:
-    """The truth, the truth out of the reach of gaming, and the classifier that rejects everyone."""
-    a, b = problem.truth
-    Y, _, _ = problem.scaled()
-    nobody = float(Y.sum(axis=1).max(initial=0.0)) + 2.0
-    shifted = b + float((a / problem.costs).max())
-    simple = ((a, b), (a, shifted), (problem.costs, nobody))
-    return [LinearClassifier(weights, end, problem.feature_names) for weights, end in simple]
 
 
 class _Pattern(NamedTuple):

@@ -63,12 +63,13 @@ def no_better_integers(program: Program, claim: Claim) -> Verdict:
 def no_integers_found(program: Program, claim: Claim) -> Verdict:
     """Rows with integers: a search by another solver finds no point.
 
-    SCIP is asked about HiGHS, and HiGHS about all others, for a twentieth of the claim's seconds, or half a
-    second if that is more.
+    SCIP is asked about HiGHS, which SciPy runs too, and HiGHS about all others, for a twentieth of the
+    claim's seconds, or half a second if that is more.
     """
     if not is_checkable(claim.compiled) or not program.is_integer:
         return Confirmed()
-    names = ("scip", "gscip") if _is_highs(claim.backend.name) else ("highs",)
+    own = claim.backend.name
+    names = ("scip", "gscip") if "highs" in own.lower() or own.endswith(":SCIPY") else ("highs",)
     other = next((b for b in map(backends().get, names) if b is not None and b.missing() is None), None)
     if other is None:
         return Confirmed()
@@ -80,8 +81,3 @@ def no_integers_found(program: Program, claim: Claim) -> Verdict:
     if found.x is None or program.violation(found.x) > claim.backend.accuracy:
         return Confirmed()
     return verdict(f"{other.name} finds a point that satisfies all rows, bounds and integers")
-
-
-def _is_highs(backend: str) -> bool:
-    """Whether a backend runs HiGHS, by itself or through another library (SciPy's solver is HiGHS)."""
-    return "highs" in backend.lower() or backend.endswith(":SCIPY")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, lists_by_key
+from forcopt.arrays import lists_by_key
 from forcopt.notebook import new_figure
 from forcopt.problem.drawing import COLOURS, MARKERS, whole_ticks
 from forcopt.status import Status
@@ -32,14 +32,13 @@ def draw(chart: Chart) -> Figure:
     axes = figure.subplots()
     for at, series in enumerate(chart.series):
         _draw(axes, series, names.index(series.name), _covering(series, chart.series[at + 1 :]))
-    if chart.log_x:
-        axes.set_xscale("log")
-        _plain_ticks(axes.xaxis)
-    if chart.log_y:
-        axes.set_yscale("log")
-        _plain_ticks(axes.yaxis)
-    for axis, key in ((axes.xaxis, "x"), (axes.yaxis, "y")):
-        _count_whole(axis, [getattr(series, key) for series in chart.series])
+    for axis, key, log in ((axes.xaxis, "x", chart.log_x), (axes.yaxis, "y", chart.log_y)):
+        values = [getattr(series, key) for series in chart.series]
+        if log:
+            axes.set(**{f"{key}scale": "log"})
+            _plain_ticks(axis)
+        elif all((v == np.round(v)).all() for v in values):  # as of tests
+            whole_ticks(axis)
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
     axes.set_title(chart.title, loc="left", fontsize=11)
@@ -63,12 +62,6 @@ def _plain_ticks(axis: Any) -> None:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 200 * low else (1.0,)))
     axis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_minor_formatter(NullFormatter())
-
-
-def _count_whole(axis: Any, values: list[Array]) -> None:
-    """No ticks between whole numbers where there are no others, as of tests."""
-    if axis.get_scale() == "linear" and all((v == np.round(v)).all() for v in values):
-        whole_ticks(axis)
 
 
 def _covering(series: Series, later: Sequence[Series]) -> int:
