@@ -86,14 +86,21 @@ def _entries(block: RowBlock, number: Callable[[float], Rational]) -> list[dict[
     return [dict(entries[a:b]) for a, b in zip(block.indptr[:-1], block.indptr[1:], strict=True)]
 
 
-def _slack(row: dict[int, Rational], sign: int, end: Rational, **bounds: list[Rational | None]) -> Rational:
+def _slack(
+    row: dict[int, Rational],
+    sign: int,
+    end: Rational,
+    lower: Sequence[Rational | None],
+    upper: Sequence[Rational | None],
+) -> Rational:
     """By how much a row can violate its lower (1) or upper (-1) side within the bounds of the columns."""
     out = sign * end
     for j, a in row.items():
-        side = "lower" if sign * a > 0 else "upper"
-        worst = bounds[side][j]
+        worst = lower[j] if sign * a > 0 else upper[j]
         if worst is None:
-            raise UnboundedExpressionError(f"column {j} in an indicator row needs a finite {side} bound")
+            raise UnboundedExpressionError(
+                f"column {j} in an indicator row needs a finite {'lower' if sign * a > 0 else 'upper'} bound"
+            )
         out -= sign * a * worst
     return out
 
@@ -141,7 +148,7 @@ class LinearProgram:
                 held.columns.tolist(), _entries(held.rows, number), ends, strict=True
             ):
                 for sign, end in ((1, least), (-1, most)):
-                    slack = None if end is None else _slack(row, sign, end, lower=lower, upper=upper)
+                    slack = None if end is None else _slack(row, sign, end, lower, upper)
                     if slack is None or slack <= 0:  # no demand, or the bounds of the columns meet it
                         continue
                     off = sign * slack  # by which the row misses its end at most
