@@ -409,7 +409,8 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
     def info(name: str) -> Any:
         return highs.getInfoValue(name)[1]
 
-    end, kind = highs.getModelStatus(), highspy.HighsModelStatus
+    end = highs.getModelStatus()
+    kind = highspy.HighsModelStatus
     feasible = info("primal_solution_status") == int(highspy.SolutionStatus.kSolutionStatusFeasible)
     rows = program.rows
     if end == kind.kModelEmpty:  # HiGHS does not look at rows without columns
@@ -459,7 +460,8 @@ def _fall(program: Program, solution: Any) -> float:
     assert stage.quadratic is not None
     x, y, activity = (np.array(a) for a in (solution.col_value, solution.row_dual, solution.row_value))
     square = stage.quadratic @ x
-    slope, total = stage.cost + square - program.matrix().T @ y, 0.0
+    slope = stage.cost + square - program.matrix().T @ y
+    total = 0.0
     for pull, value, lower, upper in (
         (slope, x, program.lower, program.upper),
         (y, activity, rows.lower, rows.upper),

@@ -126,7 +126,8 @@ class MathOptSession(Session):
 
         program = self.program
         monitor = SolveMonitor(program, options)
-        registration, improved = callback_pb2.CallbackRegistrationProto(), None
+        registration = callback_pb2.CallbackRegistrationProto()
+        improved = None
         if self.solver == "gscip" and options.on_improvement is not None:
             registration.request_registration.append(callback_pb2.CALLBACK_EVENT_MIP_SOLUTION)
             improved = _improved(program, monitor)

@@ -279,7 +279,8 @@ def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
     import pyscipopt
 
     program, monitor = run.program, run.monitor
-    model, results = program.lazies[0].model, pyscipopt.SCIP_RESULT
+    model = program.lazies[0].model
+    results = pyscipopt.SCIP_RESULT
 
     class Lazy(pyscipopt.Conshdlr):  # type: ignore[misc]
         def _cuts(self, solution: Any) -> RowBlock | None:

@@ -109,7 +109,8 @@ def answers() -> None:
     from forcopt.backends import registry
 
     for name in sys.argv[1:]:
-        start, m = perf_counter(), fo.Model("doctor")
+        start = perf_counter()
+        m = fo.Model("doctor")
         whole = "integer" in registry.backends()[name].capabilities.kinds
         x = m.variable("x", 2, lower=0, upper=9, integer=whole)
         m.subject_to(x[0] + 2 * x[1] >= 4)

@@ -216,7 +216,8 @@ def column_generation(
     >>> found.solution.status, round(found.solution.objective, 6)
     (<Status.OPTIMAL: 'optimal'>, 452.25)
     """
-    deadline, chosen = Deadline(time_limit), get_backend(backend)
+    deadline = Deadline(time_limit)
+    chosen = get_backend(backend)
     options = SolveOptions(time_limit=time_limit, gap=gap)
     if model.objective is None:
         model.optimize(minimize(model.lift(0.0)))

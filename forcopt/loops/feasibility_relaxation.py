@@ -161,7 +161,8 @@ def feasibility_relaxation(
     result = open_session(solver, softened).solve(SolveOptions(time_limit=time_limit))
     if result.x is None:
         return FeasibilityRelaxation(result.status, float("nan"))
-    slack, changes = result.x[program.columns :], []
+    slack = result.x[program.columns :]
+    changes = []
     for row, sign, amount in zip(at, signs, slack * units[at], strict=True):
         side = float(program.rows.lower[row] if sign > 0 else program.rows.upper[row])
         if amount > NOISE * max(units[row], abs(side)):

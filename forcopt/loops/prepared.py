@@ -50,7 +50,8 @@ def prepared(
     compile_anew : Callable[[], ParametricProgram]
         Called if the model has changed otherwise.
     """
-    marks, kept = model.marks(), model.prepared.get(key)
+    marks = model.marks()
+    kept = model.prepared.get(key)
     if kept is None or not same_marks(kept.marks, marks):
         compiled = compile_anew()
         if kept is not None and kept.session is not None and kept.session.goes_on(compiled):

@@ -180,7 +180,8 @@ def _cause(code: int, output: str, memory_limit: int | None) -> str:
             text += f" at {Path(place[1]).name}:{place[2]} in {place[3]}"
         words = [line for line in lines if line.startswith(("terminate called", "what():", "Fatal"))]
     else:
-        text, words = f"exited with code {code} and no answer", lines[-1:]
+        text = f"exited with code {code} and no answer"
+        words = lines[-1:]
     if words:
         text += ": " + " ".join(words)
     if code < 0 and memory_limit is not None:
@@ -265,7 +266,8 @@ def _peak_memory() -> float:
     except ImportError:  # not on Windows
         return float("nan")
     unit = 1 if sys.platform == "darwin" else 1024
-    own, status = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, Path("/proc/self/status")
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    status = Path("/proc/self/status")
     if status.exists():  # on Linux the figure above starts from the size of the parent
         own = next(int(line.split()[1]) for line in status.open() if line.startswith("VmHWM"))
     return float(unit * max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))

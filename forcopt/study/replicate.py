@@ -111,7 +111,8 @@ def replicate(
     check_level(level)
     widths = _half_widths(half_width, metrics)
     task = partial(_repetition, draw, mechanism, rule, dict(metrics), rng)
-    step, study = -(-runs // _BATCHES), f"{name} {rng} {sorted(metrics)}"
+    step = -(-runs // _BATCHES)
+    study = f"{name} {rng} {sorted(metrics)}"
     rows: list[dict[str, Array]] = []
     message = ""
     with Store(store) if store is not None else nullcontext() as kept, progress_bar(runs, progress) as show:

@@ -301,7 +301,8 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
     killed : bool, default False
         Whether another process kills this one after the time limit.
     """
-    began, own = time.perf_counter(), dict(job.options)
+    began = time.perf_counter()
+    own = dict(job.options)
     certify = own.pop("certify", False)
     try:
         warm_up(job.backend or DEFAULT_BACKEND)
@@ -360,7 +361,8 @@ def warm_up(backend: str) -> None:
     A backend that is missing or fails is left for the run itself to report.
     """
     with suppress(Exception):
-        model, whole = Model("warm-up"), get_backend(backend).capabilities.only_integer
+        model = Model("warm-up")
+        whole = get_backend(backend).capabilities.only_integer
         x = model.variable("x", shape=2, lower=0, upper=3, integer=whole)
         model.subject_to(x.sum() >= 1)
         model.minimize(x[0] + 2 * x[1])

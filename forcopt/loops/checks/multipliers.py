@@ -72,7 +72,8 @@ def dual_bound(program: Program, y: Array, cost: Array, noise: float = NOISE) ->
     """
     rows, matrix = program.rows, program.matrix()
     y = np.where(np.isfinite(np.where(y > 0, rows.lower, rows.upper)), y, 0.0)
-    reduced, size = cost - matrix.T @ y, np.abs(cost) + abs(matrix).T @ np.abs(y)
+    reduced = cost - matrix.T @ y
+    size = np.abs(cost) + abs(matrix).T @ np.abs(y)
     rounding = EPS * (np.bincount(rows.indices, minlength=program.columns) + 2) * size
     ends = np.where(reduced > 0, program.lower, program.upper)
     reach = np.where(

@@ -195,7 +195,8 @@ class Separator:
         return float((row.low - a @ self.x[np.fromiter(row.coefficients, dtype=np.int64)]) / np.sqrt(a @ a))
 
     def _without(self, part: _Combination, j: int, i: int) -> _Combination:
-        weight, total = -part.sum[j] / self.system.rows[i].coefficients[j], part.sum.copy()
+        weight = -part.sum[j] / self.system.rows[i].coefficients[j]
+        total = part.sum.copy()
         total[self.indices[i]] += weight * self.values[i]
         return part.removing(j, i, weight, total)
 
@@ -231,7 +232,8 @@ class Separator:
         """The combination in distances from the nearer bounds; None if a column has none."""
         used = np.fromiter(part.weights, dtype=np.int64)
         weight = np.fromiter(part.weights.values(), dtype=float)
-        right, open_at = float(weight @ self.end[used]), ~self.equal[used]
+        right = float(weight @ self.end[used])
+        open_at = ~self.equal[used]
         rows, weight = used[open_at], weight[open_at]
         columns = np.flatnonzero(np.abs(part.sum) > _TINY)
         a, x = part.sum[columns], self.x[columns]

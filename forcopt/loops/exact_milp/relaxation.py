@@ -121,7 +121,8 @@ class Relaxation:
             highs.run()
             status = highs.getModelStatus()
         if status == self.kind.kOptimal:
-            found, value = highs.getSolution(), highs.getInfo().objective_function_value
+            found = highs.getSolution()
+            value = highs.getInfo().objective_function_value
             return Solved("optimal", value, np.array(found.col_value), np.array(found.row_dual))
         if status == self.kind.kInfeasible:
             ray = highs.getDualRay()

@@ -129,7 +129,8 @@ class Search:
         Stopped
             If the time is over or a better point was found.
         """
-        system, closed = self.system, self._presolve()
+        system = self.system
+        closed = self._presolve()
         if closed is not None:
             return closed
         self.relaxation = Relaxation(system)

@@ -36,7 +36,8 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
     table, notes : str
         Of it, as HTML.
     """
-    known, title = html.escape(summary(comparison)), _title(comparison)
+    known = html.escape(summary(comparison))
+    title = _title(comparison)
     return interactive(__name__, _data(comparison), title=title, summary=known, table=table, notes=notes)
 
 
