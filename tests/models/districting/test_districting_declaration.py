@@ -739,7 +739,7 @@ def test_parallel_edges_are_one_edge_of_a_chain():
         [
             plan.parts
             for plan in Districting(g, 2, tolerance=0)
-            .ensemble("reversible-recom", 30, seed=1, start=start)
+            .ensemble("reversible-recom", 100, seed=1, start=start)
             .plans
         ]
         for g in (simple, twice)
