@@ -260,6 +260,18 @@ def _meets(stamp, at, parent, i, j):  # type: ignore[no-untyped-def]
     return found
 
 
+@njit(cache=True, inline="always")
+def _is_split(a, b, c):  # type: ignore[no-untyped-def]
+    """Whether a cycle of path, edge and path of these costs is split at its middle."""
+    return b < a + c and a <= b + c
+
+
+@njit(cache=True, inline="always")
+def _is_no_cycle(size, via, i, j, d, loop):  # type: ignore[no-untyped-def]
+    """Whether paths i and j and the dart d go there and back by one edge, or d is a loop on a path."""
+    return (size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1) or (loop and size[i] > 0)
+
+
 @njit(cache=True)
 def _rewind(place, dual, begins, classes, g):  # type: ignore[no-untyped-def]
     """Set the positions in all groups beside face g to their begins."""
@@ -331,15 +343,13 @@ def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ign
                         z, b = y, paid2[y]
                         y += 1
                         budget -= 1
-                        if (  # too far, not split in its middle by path, edge and path, too dear, or no end
-                            b + won2[z] > room[w] or b >= a + c or a > b + c or a + c + b > most
+                        if (
+                            b + won2[z] > room[w] or not _is_split(a, b, c) or a + c + b > most
                             or role2[z] & 2 == 0
                         ):  # fmt: skip
                             continue
                         j = order[z]
-                        if size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1:  # there and back by one edge
-                            continue
-                        if h == g and size[i] > 0:  # d is a loop on a path
+                        if _is_no_cycle(size, via, i, j, d, h == g):
                             continue
                         if not marked:
                             marked = True
