@@ -276,21 +276,33 @@ def _checked(
             if positive is None:
                 rule = "are the labels; say which is the better one by positive (--positive)"
             findings.fault(file, 1, label, positive or ", ".join(values), rule)
-        for name in filter(schema.__contains__, features):  # does it tell the label?
-            told = people.groupby(name)[label].value_counts().groupby(level=0).max()
-            wrong, codes = len(people) - told.sum(), len(told) <= MOST_CODES
-            number = schema[name].kind == "number"
-            if not wrong and (codes or (number and _is_threshold(people[name], people[label]))):
-                rule = "tells the label of every row; leave it out by leave_out (--leave-out)"
-                findings.fault(file, 1, name, name, rule)
-            elif codes and wrong <= _NEARLY * people[label].value_counts().min():
-                rule = f"tells the label of all rows but {wrong}; was it known before the label?"
-                findings.note(file, 1, name, name, rule)
+        _find_tellers(people, label, schema, features, findings, file)
         if len(people) < _FEWEST:
             rule = f"rows are too few: {_FEWEST} at least"
             findings.fault(file, 0, "", str(len(people)), rule)
     findings.refuse()
     return people, findings, schema, better
+
+
+def _find_tellers(
+    people: pd.DataFrame,
+    label: str,
+    schema: dict[str, Expected],
+    features: list[str],
+    findings: Findings,
+    file: str,
+) -> None:
+    """Add a fault for each feature that tells the label, and a note if it does so in nearly all rows."""
+    for name in filter(schema.__contains__, features):
+        told = people.groupby(name)[label].value_counts().groupby(level=0).max()
+        wrong, codes = len(people) - told.sum(), len(told) <= MOST_CODES
+        number = schema[name].kind == "number"
+        if not wrong and (codes or (number and _is_threshold(people[name], people[label]))):
+            rule = "tells the label of every row; leave it out by leave_out (--leave-out)"
+            findings.fault(file, 1, name, name, rule)
+        elif codes and wrong <= _NEARLY * people[label].value_counts().min():
+            rule = f"tells the label of all rows but {wrong}; was it known before the label?"
+            findings.note(file, 1, name, name, rule)
 
 
 def _is_threshold(cells: pd.Series[str], labels: pd.Series[str]) -> bool:
