@@ -507,8 +507,7 @@ def _capabilities(solver: str) -> Capabilities:
     }
     if hasattr(kinds, "SvecPSD"):  # cvxpy 1.9 has two classes for the one cone
         cones[kinds.SvecPSD] = "semidefinite_cone"
-    takes = {"rows"}
-    conflicts = []
+    takes, conflicts = {"rows"}, []
     if conic is not None:
         takes |= {kind for cone, kind in cones.items() if cone in conic.SUPPORTED_CONSTRAINTS}
         with_integers = getattr(conic, "MI_SUPPORTED_CONSTRAINTS", conic.SUPPORTED_CONSTRAINTS)

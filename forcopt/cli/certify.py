@@ -109,8 +109,7 @@ def solution_file(model: Model, path: Path) -> ModelSolution:
     from forcopt.status import Status
 
     columns = {model.column_name(j): j for j in range(model.column_count)}
-    point = np.zeros(model.column_count)
-    named = False
+    point, named = np.zeros(model.column_count), False
     for line in path.read_text(encoding="utf-8").splitlines():
         words = line.split()
         if len(words) < 2 or words[0] not in columns:

@@ -161,8 +161,7 @@ def feasibility_relaxation(
     result = open_session(solver, softened).solve(SolveOptions(time_limit=time_limit))
     if result.x is None:
         return FeasibilityRelaxation(result.status, float("nan"))
-    slack = result.x[program.columns :]
-    changes = []
+    slack, changes = result.x[program.columns :], []
     for row, sign, amount in zip(at, signs, slack * units[at], strict=True):
         side = float(program.rows.lower[row] if sign > 0 else program.rows.upper[row])
         if amount > NOISE * max(units[row], abs(side)):

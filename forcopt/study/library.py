@@ -251,8 +251,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     from rich.progress import track
 
     require(form in ("mps", "lp"), "format", form, "be mps or lp")
-    folder = Path(folder)
-    chosen = find(names)
+    folder, chosen = Path(folder), find(names)
     folder.mkdir(parents=True, exist_ok=True)
     files, entries = [], []
     screen = Console(stderr=True)

@@ -279,9 +279,7 @@ def portfolio(
         else:
             run.plan = run.by(large_neighbourhood, share, start=run.plan).decision
     if finish is None or run.trace.over:
-        status = Status.LIMIT if run.plan is None else Status.FEASIBLE
-        why = run.trace.end if run.trace.over else "no exact method takes a score with a rule on the plan"
-        return run.ended(Outcome(run.plan, float("-inf"), status, message=why))
+        return run.ended(run.without_proof())
     return run.ended(run.by(finish, start=run.plan))
 
 
@@ -358,6 +356,12 @@ class _Run:
             if self.trace.over:
                 break
         return None
+
+    def without_proof(self) -> Outcome:
+        """The best plan, where time ran out or no exact method goes on."""
+        status = Status.LIMIT if self.plan is None else Status.FEASIBLE
+        why = self.trace.end if self.trace.over else "no exact method takes a score with a rule on the plan"
+        return Outcome(self.plan, float("-inf"), status, message=why)
 
     def ended(self, outcome: Outcome) -> Outcome:
         """The outcome of the last method, with the trace, the steps and the best bound of all."""
