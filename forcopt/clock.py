@@ -183,7 +183,7 @@ class Standstill(threading.local):
     Attributes
     ----------
     past : list of float
-        The seconds for which they stood still until now, as one number that these clocks share.
+        One number, which these clocks share: the seconds for which they stood still until now.
     watch : Callable[[bool], None], optional
         Hears that clocks of this process stop or go on.
 

@@ -35,7 +35,10 @@ except ImportError as error:
 else:
 
     class _Kept(FunctionCache):  # type: ignore[misc]
-        """Compiled code in a folder: as old as all files of kernels in it; what fails there fails no run."""
+        """Compiled code in a folder, used while no file of a kernel in it has changed.
+
+        An error of the folder costs a compilation, and ends no run.
+        """
 
         def __init__(self, function: Any) -> None:
             super().__init__(function)

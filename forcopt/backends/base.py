@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -60,14 +59,15 @@ class SolveOptions:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        most = {"time_limit": np.inf, "gap": np.inf, "threads": sys.maxsize, "seed": 2**31 - 1}
-        for name, high in most.items():
-            if (value := getattr(self, name)) is None:
-                continue
-            whole, low = isinstance(high, int), int(name == "threads")
-            number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-            rule = f"be an integer >= {low} and <= {high}" if whole else "be a number >= 0"
-            require(number and low <= value <= high, name, value, rule)
+        for name, kind, low, high, rule in (
+            ("time_limit", Real, 0, np.inf, "be a number >= 0"),
+            ("gap", Real, 0, np.inf, "be a number >= 0"),
+            ("threads", Integral, 1, 2**31 - 1, "be an integer from 1 to 2**31 - 1"),
+            ("seed", Integral, 0, 2**31 - 1, "be an integer from 0 to 2**31 - 1"),
+        ):
+            if (value := getattr(self, name)) is not None:
+                number = isinstance(value, kind) and not isinstance(value, bool)
+                require(number and low <= value <= high, name, value, rule)
         require(isinstance(self.log, bool | np.bool_), "log", self.log, "be True or False")
         called = self.on_improvement is None or callable(self.on_improvement)
         require(called, "on_improvement", self.on_improvement, "be a function")

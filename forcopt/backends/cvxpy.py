@@ -408,9 +408,10 @@ class _Tee:
         self.lines: list[str] = []
 
     def write(self, text: str) -> int:
-        own = get_ident() == self.thread
-        self.lines += [text] * own
-        return self.stream.write(text) if self.show or not own else len(text)
+        if get_ident() != self.thread:
+            return self.stream.write(text)
+        self.lines.append(text)
+        return self.stream.write(text) if self.show else len(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)

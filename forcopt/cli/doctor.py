@@ -68,9 +68,8 @@ def _kept() -> dict[str, bool]:
 
     kernels = [kernel for kernel in (index, _anneal) if hasattr(kernel, "stats")]  # none without numba
     broken = {compiled.lack: False} if compiled.lack and find_spec("numba") else {}
-    folders = [
-        kernel.stats.cache_path or "no folder can be written; set NUMBA_CACHE_DIR" for kernel in kernels
-    ]
+    none = "no folder can be written; set NUMBA_CACHE_DIR"
+    folders = [kernel.stats.cache_path or none for kernel in kernels]
     return broken | {folder: os.access(folder, os.W_OK) for folder in folders}
 
 

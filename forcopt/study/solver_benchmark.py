@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -83,11 +83,14 @@ def published(folder: str | Path) -> dict[str, Known]:
                     found[name] = Known(_KINDS[kind], *map(float, value))
                 except ValueError:
                     raise DeclarationError(f"{path}: {line!r} must end in a number") from None
-    with suppress(OSError, ValueError, TypeError, LookupError):  # none, or another program's
-        for entry in json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8")):
+    manifest = Path(folder) / MANIFEST
+    try:
+        for entry in json.loads(manifest.read_text(encoding="utf-8")) if manifest.is_file() else ():
             if entry["status"] in map(str, _KINDS.values()):
                 values = [] if entry["objective"] is None else [float(entry["objective"])]
                 found[_stem(Path(entry["file"]))] = Known(Status(entry["status"]), *values)
+    except (OSError, ValueError, TypeError, LookupError):  # damaged, or another program's
+        warnings.warn(f"{manifest} gives no optima: it is no list of instances", stacklevel=3)
     return found
 
 
@@ -118,9 +121,7 @@ class SolverBenchmark:
         """Words against a claim: published values, or checks that led to another answer."""
         fact, words = self.known.get(base(row)[0]), ""
         if fact is not None and row.status in SETTLED:
-            told = Run(
-                row.instance, "published", "", fact.status, row.sense, True, fact.objective, violation=0
-            )
+            told = Run("", "published", "", fact.status, row.sense, True, fact.objective, violation=0.0)
             words = contradiction(row, told) or contradiction(told, row)
         refuted = SOLVED_AGAIN in row.message and AS_CLAIMED not in row.message
         return words or (f"{row.label}: {row.message.lstrip('; ')}" if refuted else "")

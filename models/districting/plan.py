@@ -716,7 +716,7 @@ def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: 
         if node not in names:
             hint = nearest_hint(node, names)
             raise DeclarationError(f"{path}: {where} assigns {node!r}, which the graph lacks{hint}")
-        require(district.strip(), f"{path}: {where}: district of {node}", district, "be one, or ZZ for none")
+        require(district.strip(), f"{path}: {where}: district of {node}", district, "be a name, or ZZ")
         if not district.strip("zZ "):
             continue
         if (old := found.setdefault(node, district)) != district:

@@ -73,7 +73,7 @@ _FINEST = 10**9
 def _read_graph(value: Any) -> nx.Graph[Any]:
     if isinstance(value, Mapping):
         value = graph_from_dict(value)
-    if getattr(value, "is_rx_graph", bool)():  # GerryChain's, since version 1.0, whose own way loses islands
+    if hasattr(value, "is_rx_graph") and value.is_rx_graph():  # GerryChain's, whose own way loses islands
         given, name, value = value, value.original_nx_node_id_for_internal_node_id, nx.Graph()
         value.add_nodes_from((name(v), given.node_data(v)) for v in given.nodes)
         ends = ((given.get_edge_from_edge_id(e), given.edge_data(e)) for e in sorted(given.edge_indices))

@@ -135,6 +135,8 @@ def test_a_folder_of_a_stranger(tmp_path, capsys):
     (tmp_path / "manifest.json").write_text('{"name": "another program\'s"}')
     (tmp_path / "features.csv").write_text("a,b\n1,2\n")
     (tmp_path / "all.solu").write_text("=opt= ä b 2.5\n=opt= PLAN~1 2.5\n=unkn= PLAN\n")
+    with pytest.warns(UserWarning, match=r"manifest\.json gives no optima: it is no list of instances"):
+        assert published(tmp_path)["ä b"].objective == 2.5
     out = tmp_path / "out"
     words = ["--solvers", "highs", "--permutations", "2", "--out", str(out)]
     assert main([str(tmp_path), "PLAN~1", "ä b", *words]) == 0

@@ -94,7 +94,7 @@ def test_threads_beyond_the_machine_are_capped():
     s = p.solve("milp", threads=20_000, on_improvement=lambda step: seen.append(tasks()))
     assert s.status is fo.Status.OPTIMAL and threading.active_count() <= before + 4
     assert max(seen, default=0) < 500
-    with pytest.raises(fo.DeclarationError, match="threads is 0; it must be an integer >= 1"):
+    with pytest.raises(fo.DeclarationError, match="threads is 0; it must be an integer from 1 to"):
         p.solve("milp", threads=0)
 
 

@@ -313,6 +313,6 @@ def test_models_comparisons_and_ensembles_take_rng_too():
             with pytest.raises(fo.DeclarationError, match=r"seed is .*, or a numpy"):
                 call(seed=None, rng=wrong)
     with pytest.raises(
-        fo.DeclarationError, match=r"seed is \d+; it must be an integer >= 0 and <= 2147483647"
+        fo.DeclarationError, match=r"seed is \d+; it must be an integer from 0 to 2\*\*31 - 1"
     ):
         m.solve(seed=2**70)

@@ -417,7 +417,7 @@ def test_a_tolerance_in_percent_is_refused(tolerance, hint):
     [
         ("ZZ", "does not assign the node '2' to a district"),
         ("zzz", "does not assign the node '2' to a district"),
-        ("", "row 4: district of 2 is ''; it must be one, or ZZ for none"),
+        ("", "row 4: district of 2 is ''; it must be a name, or ZZ"),
     ],
 )
 def test_a_plan_file_with_a_node_in_no_district_is_refused(tmp_path, district, words):
